@@ -1,0 +1,1 @@
+"""The evaluation lab: other memories are welcome in it."""

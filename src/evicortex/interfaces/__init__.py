@@ -1,0 +1,1 @@
+"""Command line and servers: parse, call, render."""

@@ -1,0 +1,1 @@
+"""The only truth: evidence, claims, derivations, extractions and the audit chain."""

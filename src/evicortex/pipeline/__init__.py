@@ -1,0 +1,1 @@
+"""The ways of the data: remember, recall, purge, rebuild, sync."""

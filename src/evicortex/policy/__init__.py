@@ -1,0 +1,1 @@
+"""Pure decisions: no SQL and no models."""

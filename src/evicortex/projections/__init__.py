@@ -1,0 +1,1 @@
+"""Derived and rebuildable: full-text rows, vectors, time mentions, indexes."""

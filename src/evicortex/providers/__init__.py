@@ -1,0 +1,1 @@
+"""Encoders, token counters and other models; one file each, imported lazily."""
