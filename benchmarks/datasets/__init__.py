@@ -1,0 +1,1 @@
+"""Data sets: each a declaration (source, digest, licence) and a record mapper."""

@@ -1,0 +1,105 @@
+"""What every data set maps its records to.
+
+A system sees :class:`Turn` and :class:`Query` only. Gold, categories and answers live in
+:class:`Label`, which no system's signature accepts: that is what keeps a run label-free.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+from pathlib import Path
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """Where a data set comes from, and how its files are recognised."""
+
+    name: str
+    origin: str
+    revision: str
+    licence: str
+    known: Mapping[str, str] = field(default_factory=dict)
+    """SHA-256 of a known file to its label, such as ``official`` or ``dev6``."""
+
+
+@dataclass(frozen=True, slots=True)
+class Turn:
+    """One message. ``turn_id`` is unique within its conversation; times are aware UTC."""
+
+    turn_id: str
+    session: str
+    actor: str
+    role: str
+    text: str
+    occurred_at: datetime | None
+
+
+@dataclass(frozen=True, slots=True)
+class Query:
+    """What a system is asked. ``text`` may be a question or an ambient statement."""
+
+    query_id: str
+    text: str
+    as_of: datetime | None = None
+    query_actor: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Label:
+    """What a system never sees: gold turn ids, category and answer of one query."""
+
+    query_id: str
+    gold: tuple[str, ...]
+    category: str
+    answer: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Conversation:
+    """Turns in order, queries, and the labels kept apart from them."""
+
+    conversation_id: str
+    turns: tuple[Turn, ...]
+    queries: tuple[Query, ...]
+    labels: Mapping[str, Label]
+
+
+@dataclass(frozen=True, slots=True)
+class Repair:
+    """One label that was malformed and what became of it; nothing is repaired silently."""
+
+    conversation_id: str
+    index: int
+    raw: str
+    resolved: tuple[str, ...]
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class Dataset:
+    """A file mapped whole. ``label`` names the known file, or says ``unofficial``."""
+
+    source: Source
+    digest: str
+    label: str
+    conversations: tuple[Conversation, ...]
+    repairs: tuple[Repair, ...] = ()
+
+    @property
+    def questions(self) -> int:
+        """Number of queries in all conversations."""
+        return sum(len(conversation.queries) for conversation in self.conversations)
+
+
+class DatasetError(ValueError):
+    """A file that is not what it was said to be; the message names the record."""
+
+
+def read_bytes(path: Path, source: Source) -> tuple[bytes, str, str]:
+    """Return the file's bytes, its SHA-256 and the label under which it is known."""
+    content = path.read_bytes()
+    digest = hashlib.sha256(content).hexdigest()
+    return content, digest, source.known.get(digest, "unofficial")

@@ -1,0 +1,1 @@
+"""Measures: one question, one value; a missing result scores zero, never vanishes."""

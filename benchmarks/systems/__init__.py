@@ -1,0 +1,1 @@
+"""Systems under comparison, all given the same turns, budget and token counter."""
