@@ -1,0 +1,114 @@
+"""Row keys, identifiers and digests: pure functions, no SQL.
+
+A row id is one int64, ``namespace_id << 40 | position``, so that every clustered key leads with
+the namespace and a namespace is one contiguous range of row ids. Identifiers are a prefix and
+the first 24 hexadecimal digits (96 bits) of a SHA-256.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+from evicortex.errors import NamespaceError
+from evicortex.types import POSITION_BITS
+
+MAX_NAMESPACES = (1 << (63 - POSITION_BITS)) - 1
+"""Largest namespace id whose row ids still fit a signed 64-bit integer."""
+
+MAX_NAMESPACE_LENGTH = 512
+"""Code points of a namespace's name."""
+
+_ID_DIGITS = 24
+_POSITION_MASK = (1 << POSITION_BITS) - 1
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_MICROSECOND = timedelta(microseconds=1)
+_ENCODER = json.JSONEncoder(
+    ensure_ascii=False, allow_nan=False, sort_keys=True, separators=(",", ":")
+)
+
+
+def row_id(namespace_id: int, position: int) -> int:
+    """Return the row id of a namespace's position (from 1)."""
+    return namespace_id << POSITION_BITS | position
+
+
+def position(row: int) -> int:
+    """Return the position (from 1) inside its namespace of a row id."""
+    return row & _POSITION_MASK
+
+
+def row_range(namespace_id: int) -> tuple[int, int]:
+    """Return the half-open range ``[lo, hi)`` of the row ids of a namespace."""
+    return namespace_id << POSITION_BITS, (namespace_id + 1) << POSITION_BITS
+
+
+def micros(moment: datetime) -> int:
+    """Return an aware datetime as microseconds since 1970-01-01T00:00Z."""
+    return (moment - _EPOCH) // _MICROSECOND
+
+
+def moment(us: int) -> datetime:
+    """Return the UTC datetime of microseconds since 1970-01-01T00:00Z."""
+    return _EPOCH + timedelta(microseconds=us)
+
+
+def canonical_json(value: Mapping[str, Any] | Sequence[Any]) -> str:
+    """Return the one JSON text of a value: sorted keys, no spaces, no escapes but the needed.
+
+    Raises:
+        ValueError: a number is NaN or infinite.
+        TypeError: a value is not JSON.
+    """
+    return _ENCODER.encode(value)
+
+
+def text_digest(text: str) -> str:
+    """Return the SHA-256 of the UTF-8 bytes of a text, in lower-case hexadecimal.
+
+    Raises:
+        UnicodeEncodeError: the text holds a lone surrogate.
+    """
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+def json_digest(value: Mapping[str, Any] | Sequence[Any]) -> str:
+    """Return the SHA-256 of the canonical JSON of a value."""
+    return hashlib.sha256(_ENCODER.encode(value).encode()).hexdigest()
+
+
+def evidence_id(namespace: str, at: int, digest: str) -> str:
+    """Return the id of the evidence with this digest at this position of a namespace."""
+    seed = f"{namespace}\0{at}\0{digest}".encode()
+    return "ev_" + hashlib.sha256(seed).hexdigest()[:_ID_DIGITS]
+
+
+def claim_id(namespace: str, evidence: str, ordinal: int, content: Mapping[str, Any]) -> str:
+    """Return the id of a claim: the ``ordinal``-th asserted with an evidence, and its content."""
+    seed = f"{namespace}\0{evidence}\0{ordinal}\0{_ENCODER.encode(content)}".encode()
+    return "cl_" + hashlib.sha256(seed).hexdigest()[:_ID_DIGITS]
+
+
+def check_namespace(name: object) -> str:
+    """Return a namespace's name as it was given, or refuse it.
+
+    Raises:
+        NamespaceError: not text, empty or blank, longer than 512 code points, with control
+            characters, or not encodable as UTF-8.
+    """
+    if not isinstance(name, str) or not name.strip():
+        raise NamespaceError(f"a namespace is a text that is not empty, not {name!r}")
+    if len(name) > MAX_NAMESPACE_LENGTH:
+        raise NamespaceError(
+            f"a namespace has at most {MAX_NAMESPACE_LENGTH} characters, not {len(name)}"
+        )
+    if any(character < " " or character == "\x7f" for character in name):
+        raise NamespaceError("a namespace holds no control characters")
+    try:
+        name.encode()
+    except UnicodeEncodeError as error:
+        raise NamespaceError("a namespace holds no lone surrogates") from error
+    return name
