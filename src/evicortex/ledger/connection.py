@@ -14,7 +14,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
-from typing import Literal, NamedTuple
+from typing import Literal, NamedTuple, Protocol, TypeVar, cast
 
 import apsw
 
@@ -66,17 +66,28 @@ class NamespaceRow(NamedTuple):
     generation: int
 
 
+class Deferred(Protocol):
+    """Something collected during a write and written just before its commit."""
+
+    def flush(self) -> None:
+        """Write it."""
+        ...
+
+
+D = TypeVar("D", bound=Deferred)
+
+
 class Transaction:
     """One read snapshot or one write, valid inside its ``with`` block only."""
 
-    __slots__ = ("_before_commit", "connection", "recorded_at", "writable")
+    __slots__ = ("_deferred", "connection", "recorded_at", "writable")
 
     def __init__(self, connection: apsw.Connection, *, writable: bool, recorded_at: int) -> None:
         self.connection = connection
         self.writable = writable
         self.recorded_at = recorded_at
         """Microseconds since the epoch: the one time that all records of this write carry."""
-        self._before_commit: dict[object, Callable[[], None]] = {}
+        self._deferred: dict[object, Deferred] = {}
 
     def namespace(self, name: str, *, create: bool = False) -> NamespaceRow | None:
         """Return a namespace, ``None`` when it is unknown; ``create`` makes it then.
@@ -127,15 +138,19 @@ class Transaction:
         if not self.writable:
             raise ReadOnlyError("this is a read transaction; use Ledger.write()")
 
-    def before_commit(self, key: object, action: Callable[[], None]) -> None:
-        """Run ``action`` once, just before the commit; a second one under ``key`` is ignored."""
+    def deferred(self, key: object, make: Callable[[], D]) -> D:
+        """Return the object kept under ``key``, made once; it is flushed before the commit."""
         self.require_write()
-        self._before_commit.setdefault(key, action)
+        kept = self._deferred.get(key)
+        if kept is None:
+            kept = self._deferred[key] = make()
+        return cast("D", kept)
 
-    def finish(self) -> None:
-        """Run what was registered with :meth:`before_commit`, in order."""
-        while self._before_commit:
-            self._before_commit.pop(next(iter(self._before_commit)))()
+    def flush(self) -> None:
+        """Write what was deferred so far, in the order in which it was first asked for."""
+        deferred, self._deferred = self._deferred, {}
+        for kept in deferred.values():
+            kept.flush()
 
 
 @contextmanager
@@ -320,7 +335,7 @@ class Ledger:
             tx = Transaction(connection, writable=True, recorded_at=keys.micros(self.clock.now()))
             pending = connection.execute("SELECT 1 FROM pending_purges LIMIT 1").fetchone()
             yield tx
-            tx.finish()
+            tx.flush()
             connection.execute("COMMIT")
         except BaseException:
             if connection.in_transaction:

@@ -112,3 +112,64 @@ def check_namespace(name: object) -> str:
     except UnicodeEncodeError as error:
         raise NamespaceError("a namespace holds no lone surrogates") from error
     return name
+
+
+def claim_digest(
+    claim: str,
+    subject: str,
+    predicate: str,
+    object_: str,
+    polarity: str,
+    confidence: float,
+    authority: str,
+    cardinality: str,
+    valid_from: int | None,
+    valid_to: int | None,
+    recorded_at: int,
+) -> str:
+    """Return the digest of a claim as the audit chain keeps it; times in microseconds."""
+    return json_digest(
+        [
+            claim,
+            subject,
+            predicate,
+            object_,
+            polarity,
+            float(confidence),
+            authority,
+            cardinality,
+            valid_from,
+            valid_to,
+            recorded_at,
+        ]
+    )
+
+
+def extraction_digest(
+    extractor_id: str,
+    extractor_revision: str,
+    evidence_digest: str,
+    recorded_at: int,
+    abstained: bool,
+    diagnostics: str,
+    emitted: Sequence[tuple[str, int | None, int | None, float, str]],
+) -> str:
+    """Return the digest of an extraction record as the audit chain keeps it.
+
+    ``diagnostics`` is the stored JSON text; ``emitted`` holds (claim id, start, stop,
+    confidence, authority) in order of emission.
+    """
+    return json_digest(
+        [
+            extractor_id,
+            extractor_revision,
+            evidence_digest,
+            recorded_at,
+            bool(abstained),
+            diagnostics,
+            [
+                [claim, start, stop, float(confidence), authority]
+                for claim, start, stop, confidence, authority in emitted
+            ],
+        ]
+    )
