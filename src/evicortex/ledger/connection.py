@@ -28,7 +28,7 @@ from evicortex.errors import (
     NotALedgerError,
     ReadOnlyError,
 )
-from evicortex.ledger import keys, migrations
+from evicortex.ledger import erasure, keys, migrations
 from evicortex.protocols import Clock
 
 _READ_ONLY_RETRY = (apsw.CantOpenError, apsw.ReadOnlyError)
@@ -240,18 +240,27 @@ class Ledger:
     def _prepare_writer(self) -> None:
         if not self.path.parent.is_dir():
             raise LedgerError(f"the folder {self.path.parent} does not exist; make it first")
+        self._writer = self._connect_writer()
+        self.schema_version = migrations.migrate(
+            self._writer, str(self.path), applied_at=keys.micros(self.clock.now())
+        )
+        if erasure.pending(self._writer):
+            self._erase(0)
+
+    def _connect_writer(self) -> apsw.Connection:
         connection = apsw.Connection(
             str(self.path), flags=apsw.SQLITE_OPEN_READWRITE | apsw.SQLITE_OPEN_CREATE
         )
-        self._writer = connection
-        connection.set_busy_timeout(self._busy_ms)
-        migrations.state(connection, str(self.path))
-        connection.pragma("journal_mode", "wal")
-        self._configure(connection)
-        self.schema_version = migrations.migrate(
-            connection, str(self.path), applied_at=keys.micros(self.clock.now())
-        )
-        self.checkpoint_pending(wait=False)
+        try:
+            connection.set_busy_timeout(self._busy_ms)
+            # Before anything is written: the file may be somebody else's.
+            migrations.state(connection, str(self.path))
+            connection.pragma("journal_mode", "wal")
+            self._configure(connection)
+        except BaseException:
+            connection.close()
+            raise
+        return connection
 
     def _prepare_reader(self) -> None:
         if not self.path.is_file():
@@ -323,11 +332,10 @@ class Ledger:
         self._check_open()
         if self.read_only:
             raise ReadOnlyError(f"{self.path} is open read-only; open it for writing")
-        with self._exclusive():
-            with _translated(self.path):
-                pending = yield from self._transact(self.writer)
+        with self._exclusive(), _translated(self.path):
+            pending = yield from self._transact(self.writer)
             if pending:
-                self.checkpoint_pending(wait=False)
+                self._erase(0)
 
     def _transact(self, connection: apsw.Connection) -> Generator[Transaction, None, bool]:
         connection.execute("BEGIN IMMEDIATE")
@@ -401,26 +409,32 @@ class Ledger:
                 return
         connection.close()
 
-    def checkpoint_pending(self, *, wait: bool = True) -> bool:
-        """Finish purges whose bytes may still lie in the log; return whether none is left.
+    def finish_purges(self) -> bool:
+        """Erase what committed purges left in the files; return whether nothing is left.
 
-        The log is copied into the file and cut to nothing. A reader that holds a snapshot older
-        than the purge stops that; it is tried again at the next write and the next open. With
-        ``wait`` it waits ``checkpoint_timeout`` for readers.
+        A reader that holds a snapshot older than a purge stops that: it is waited for
+        ``checkpoint_timeout`` seconds, and tried again at the next write and the next open.
+
+        Raises:
+            ReadOnlyError: the ledger is open read-only.
         """
-        connection = self.writer
-        pending = connection.execute("SELECT purge_id FROM pending_purges").fetchall()
-        if not pending:
-            return True
-        connection.set_busy_timeout(int(self.options.checkpoint_timeout * 1000) if wait else 0)
+        self._check_open()
+        if self.read_only:
+            raise ReadOnlyError(f"{self.path} is open read-only; open it for writing")
+        with self._exclusive(), _translated(self.path):
+            return self._erase(self.options.checkpoint_timeout)
+
+    def _erase(self, wait: float) -> bool:
+        self.writer.set_busy_timeout(int(wait * 1000))
         try:
-            connection.wal_checkpoint(mode=apsw.SQLITE_CHECKPOINT_TRUNCATE)
-            connection.executemany("DELETE FROM pending_purges WHERE purge_id = ?", pending)
-        except (apsw.BusyError, apsw.LockedError):
-            return False
+            done = erasure.erase(self.writer, str(self.path))
         finally:
-            connection.set_busy_timeout(self._busy_ms)
-        return True
+            self.writer.set_busy_timeout(self._busy_ms)
+        if done:
+            # Its page cache still holds what was just zeroed in the file.
+            self.writer.close()
+            self._writer = self._connect_writer()
+        return done
 
     def close(self) -> None:
         """Close every idle connection; a running read closes its own at its end.

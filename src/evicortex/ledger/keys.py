@@ -114,62 +114,47 @@ def check_namespace(name: object) -> str:
     return name
 
 
-def claim_digest(
-    claim: str,
-    subject: str,
-    predicate: str,
-    object_: str,
-    polarity: str,
-    confidence: float,
-    authority: str,
-    cardinality: str,
-    valid_from: int | None,
-    valid_to: int | None,
-    recorded_at: int,
-) -> str:
-    """Return the digest of a claim as the audit chain keeps it; times in microseconds."""
-    return json_digest(
-        [
-            claim,
-            subject,
-            predicate,
-            object_,
-            polarity,
-            float(confidence),
-            authority,
-            cardinality,
-            valid_from,
-            valid_to,
-            recorded_at,
-        ]
-    )
+CLAIM_FIELDS = (
+    "claim_id",
+    "subject",
+    "predicate",
+    "object",
+    "polarity",
+    "confidence",
+    "authority",
+    "cardinality",
+    "declared",
+    "origin",
+    "repetition",
+    "valid_from",
+    "valid_to",
+    "recorded_at",
+)
+"""Columns of a claim whose values, in this order, make its digest in the audit chain."""
+
+RETRACTION_FIELDS = ("claim_id", "recorded_at", "reason", "cause")
+"""Columns of a retraction whose values, in this order, make its digest in the audit chain."""
+
+EXTRACTION_FIELDS = (
+    "ordinal",
+    "extractor_id",
+    "extractor_revision",
+    "evidence_digest",
+    "recorded_at",
+    "abstained",
+    "diagnostics",
+    "usage",
+)
+"""Columns of an extraction record whose values make its digest, followed by the emitted."""
+
+EMITTED_FIELDS = ("claim_id", "start", "stop", "confidence", "authority")
+"""Columns of each claim that an extraction emitted, in order, appended as one list each."""
 
 
-def extraction_digest(
-    extractor_id: str,
-    extractor_revision: str,
-    evidence_digest: str,
-    recorded_at: int,
-    abstained: bool,
-    diagnostics: str,
-    emitted: Sequence[tuple[str, int | None, int | None, float, str]],
-) -> str:
-    """Return the digest of an extraction record as the audit chain keeps it.
+def record_digest(values: Sequence[Any]) -> str:
+    """Return the digest of stored column values, as the audit chain keeps it.
 
-    ``diagnostics`` is the stored JSON text; ``emitted`` holds (claim id, start, stop,
-    confidence, authority) in order of emission.
+    Values are those that a later SELECT gives back: times in microseconds, reals as float,
+    truth as 0 or 1, enumerations as their text.
     """
-    return json_digest(
-        [
-            extractor_id,
-            extractor_revision,
-            evidence_digest,
-            recorded_at,
-            bool(abstained),
-            diagnostics,
-            [
-                [claim, start, stop, float(confidence), authority]
-                for claim, start, stop, confidence, authority in emitted
-            ],
-        ]
-    )
+    return json_digest(values)

@@ -107,20 +107,26 @@ CREATE TABLE claims (
     confidence REAL NOT NULL CHECK (confidence BETWEEN 0 AND 1),
     authority TEXT NOT NULL,
     cardinality TEXT NOT NULL CHECK (cardinality IN ('single', 'multi')),
-    valid_from INTEGER,
+    declared INTEGER NOT NULL CHECK (declared IN (0, 1)),
+    origin TEXT NOT NULL CHECK (origin IN ('call', 'extraction')),
+    repetition INTEGER NOT NULL CHECK (repetition >= 1),
+    valid_from INTEGER NOT NULL,
     valid_to INTEGER,
     recorded_at INTEGER NOT NULL,
     PRIMARY KEY (namespace_id, seq),
-    UNIQUE (namespace_id, claim_id)
+    UNIQUE (namespace_id, claim_id),
+    CHECK (valid_to IS NULL OR valid_to > valid_from)
 ) STRICT, WITHOUT ROWID;
 CREATE INDEX claims_by_key ON claims (namespace_id, subject_key, predicate_key);
 CREATE INDEX claims_by_predicate ON claims (namespace_id, predicate_key);
+CREATE INDEX claims_declared ON claims (namespace_id, predicate_key, seq) WHERE declared = 1;
 
 CREATE TABLE retractions (
     namespace_id INTEGER NOT NULL,
     claim_id TEXT NOT NULL,
     recorded_at INTEGER NOT NULL,
     reason TEXT NOT NULL,
+    cause TEXT NOT NULL CHECK (cause IN ('call', 'reextraction')),
     PRIMARY KEY (namespace_id, claim_id),
     FOREIGN KEY (namespace_id, claim_id) REFERENCES claims (namespace_id, claim_id)
 ) STRICT, WITHOUT ROWID;
@@ -148,6 +154,7 @@ CREATE TABLE extractions (
     recorded_at INTEGER NOT NULL,
     abstained INTEGER NOT NULL CHECK (abstained IN (0, 1)),
     diagnostics TEXT NOT NULL,
+    usage TEXT NOT NULL,
     PRIMARY KEY (namespace_id, row_id, ordinal)
 ) STRICT, WITHOUT ROWID;
 CREATE INDEX extractions_by_row ON extractions (row_id);
