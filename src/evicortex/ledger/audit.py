@@ -119,32 +119,46 @@ def entries(tx: Transaction, ns: NamespaceRow) -> Iterator[Entry]:
     return map(Entry._make, rows)
 
 
-def verify_chain(tx: Transaction, ns: NamespaceRow) -> list[Problem]:
-    """Return what is wrong with a chain: altered, removed, moved or inserted entries."""
-    problems: list[Problem] = []
+def checked_entries(tx: Transaction, ns: NamespaceRow, problems: list[Problem]) -> Iterator[Entry]:
+    """Yield the entries of a chain whose hash is right; add what is wrong to ``problems``.
+
+    Found are altered, removed, moved and inserted entries, also at the end of the chain.
+    """
     digest = keys.text_digest(ns.name)
     expected, previous = 1, GENESIS
     for entry in entries(tx, ns):
         if entry.position != expected:
-            problems.append(_problem(ns, "audit_gap", expected, "is missing"))
+            problems.append(_problem(ns, "audit.gap", expected, "is missing"))
         elif entry.previous_hash != previous:
-            problems.append(_problem(ns, "audit_link", entry.position, "does not follow"))
-        computed = entry_hash(
-            digest,
-            entry.position,
-            entry.event,
-            entry.payload,
-            entry.recorded_at,
-            entry.previous_hash,
-        )
-        if computed != entry.hash:
-            problems.append(_problem(ns, "audit_hash", entry.position, "was altered"))
+            problems.append(_problem(ns, "audit.link", entry.position, "does not follow"))
+        if entry.hash == _hash_of(entry, digest):
+            yield entry
+        else:
+            problems.append(_problem(ns, "audit.hash", entry.position, "was altered"))
         expected, previous = entry.position + 1, entry.hash
-    count: int = tx.connection.execute(
+    recorded: int = tx.connection.execute(
         "SELECT next_audit FROM namespaces WHERE namespace_id = ?", (ns.namespace_id,)
     ).get
-    if count != expected:
-        problems.append(_problem(ns, "audit_gap", expected, "is missing, or one too many is there"))
+    if recorded != expected:
+        problems.append(_problem(ns, "audit.gap", recorded - 1, "is not the last one"))
+
+
+def _hash_of(entry: Entry, namespace_digest: str) -> str:
+    return entry_hash(
+        namespace_digest,
+        entry.position,
+        entry.event,
+        entry.payload,
+        entry.recorded_at,
+        entry.previous_hash,
+    )
+
+
+def verify_chain(tx: Transaction, ns: NamespaceRow) -> list[Problem]:
+    """Return what is wrong with a namespace's chain."""
+    problems: list[Problem] = []
+    for _ in checked_entries(tx, ns, problems):
+        pass
     return problems
 
 

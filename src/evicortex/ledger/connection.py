@@ -30,6 +30,7 @@ from evicortex.errors import (
 )
 from evicortex.ledger import erasure, keys, migrations
 from evicortex.protocols import Clock
+from evicortex.validity import to_micros
 
 _READ_ONLY_RETRY = (apsw.CantOpenError, apsw.ReadOnlyError)
 
@@ -242,7 +243,7 @@ class Ledger:
             raise LedgerError(f"the folder {self.path.parent} does not exist; make it first")
         self._writer = self._connect_writer()
         self.schema_version = migrations.migrate(
-            self._writer, str(self.path), applied_at=keys.micros(self.clock.now())
+            self._writer, str(self.path), applied_at=to_micros(self.clock.now())
         )
         if erasure.pending(self._writer):
             self._erase(0)
@@ -340,7 +341,7 @@ class Ledger:
     def _transact(self, connection: apsw.Connection) -> Generator[Transaction, None, bool]:
         connection.execute("BEGIN IMMEDIATE")
         try:
-            tx = Transaction(connection, writable=True, recorded_at=keys.micros(self.clock.now()))
+            tx = Transaction(connection, writable=True, recorded_at=to_micros(self.clock.now()))
             pending = connection.execute("SELECT 1 FROM pending_purges LIMIT 1").fetchone()
             yield tx
             tx.flush()

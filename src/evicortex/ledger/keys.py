@@ -10,7 +10,6 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Mapping, Sequence
-from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from evicortex.errors import NamespaceError
@@ -24,8 +23,6 @@ MAX_NAMESPACE_LENGTH = 512
 
 _ID_DIGITS = 24
 _POSITION_MASK = (1 << POSITION_BITS) - 1
-_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
-_MICROSECOND = timedelta(microseconds=1)
 _ENCODER = json.JSONEncoder(
     ensure_ascii=False, allow_nan=False, sort_keys=True, separators=(",", ":")
 )
@@ -44,16 +41,6 @@ def position(row: int) -> int:
 def row_range(namespace_id: int) -> tuple[int, int]:
     """Return the half-open range ``[lo, hi)`` of the row ids of a namespace."""
     return namespace_id << POSITION_BITS, (namespace_id + 1) << POSITION_BITS
-
-
-def micros(moment: datetime) -> int:
-    """Return an aware datetime as microseconds since 1970-01-01T00:00Z."""
-    return (moment - _EPOCH) // _MICROSECOND
-
-
-def moment(us: int) -> datetime:
-    """Return the UTC datetime of microseconds since 1970-01-01T00:00Z."""
-    return _EPOCH + timedelta(microseconds=us)
 
 
 def canonical_json(value: Mapping[str, Any] | Sequence[Any]) -> str:
@@ -84,12 +71,6 @@ def evidence_id(namespace: str, at: int, digest: str) -> str:
     """Return the id of the evidence with this digest at this position of a namespace."""
     seed = f"{namespace}\0{at}\0{digest}".encode()
     return "ev_" + hashlib.sha256(seed).hexdigest()[:_ID_DIGITS]
-
-
-def claim_id(namespace: str, evidence: str, ordinal: int, content: Mapping[str, Any]) -> str:
-    """Return the id of a claim: the ``ordinal``-th asserted with an evidence, and its content."""
-    seed = f"{namespace}\0{evidence}\0{ordinal}\0{_ENCODER.encode(content)}".encode()
-    return "cl_" + hashlib.sha256(seed).hexdigest()[:_ID_DIGITS]
 
 
 def check_namespace(name: object) -> str:
