@@ -379,12 +379,17 @@ class Problem:
 
 @dataclass(frozen=True, slots=True)
 class VerifyReport:
-    """``ok`` is false when ``problems`` is not empty; ``conflicts`` are not problems."""
+    """``ok`` is false when ``problems`` is not empty.
+
+    Neither ``conflicts`` between claims nor ``notices`` are problems: a notice is a projection
+    that lags behind, or a purge whose bytes still wait for a reader to let go.
+    """
 
     ok: bool
     problems: tuple[Problem, ...]
     conflicts: tuple[Problem, ...] = ()
     checked: Mapping[str, int] = field(default_factory=dict)
+    notices: tuple[Problem, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
