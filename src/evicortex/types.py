@@ -248,6 +248,8 @@ class ExtractionRecord:
     derivations: tuple[ExtractionDerivation, ...]
     diagnostics: tuple[Diagnostic, ...] = ()
     superseded_at: datetime | None = None
+    usage: Mapping[str, float] = field(default_factory=dict)
+    """What it cost, as the extractor metered it: calls, tokens, seconds."""
 
 
 @dataclass(frozen=True, slots=True)
