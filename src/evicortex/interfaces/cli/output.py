@@ -1,0 +1,61 @@
+"""Standard output carries results only; diagnostics and progress go to standard error."""
+
+from __future__ import annotations
+
+import shutil
+import sys
+from collections.abc import Callable, Iterable
+from io import StringIO
+from typing import Any, TypeVar
+
+import click
+from rich.console import Console, RenderableType
+
+from evicortex.interfaces.escaping import printable
+from evicortex.interfaces.plain import to_json
+from evicortex.types import Diagnostic
+
+T = TypeVar("T")
+
+PIPE_WIDTH = 120
+"""Columns of a table that goes to a pipe or a file, where no terminal has a width."""
+
+
+def emit(value: T, render: Callable[[T], RenderableType], *, as_json: bool) -> None:
+    """Print a result: one JSON document, or what ``render`` makes of it for people."""
+    click.echo(to_json(value) if as_json else rendered(render(value)), nl=as_json)
+
+
+def rendered(renderable: RenderableType) -> str:
+    """Return what a terminal shows of ``renderable``; no colours unless stdout is one."""
+    terminal = sys.stdout.isatty()
+    width = shutil.get_terminal_size((PIPE_WIDTH, 24)).columns if terminal else PIPE_WIDTH
+    console = Console(
+        file=StringIO(),
+        force_terminal=terminal,
+        width=width,
+        markup=False,
+        emoji=False,
+        highlight=False,
+    )
+    with console.capture() as capture:
+        console.print(renderable)
+    return "\n".join(line.rstrip() for line in capture.get().split("\n"))
+
+
+def note(message: str) -> None:
+    """Tell people something that is not a result."""
+    click.echo(printable(message), err=True)
+
+
+def note_diagnostics(diagnostics: Iterable[Diagnostic]) -> None:
+    """Tell people everything the library reported along with a result."""
+    for diagnostic in diagnostics:
+        note(f"{diagnostic.code}: {diagnostic.message}")
+
+
+def finish(code: int) -> None:
+    """End the command with an exit code other than 0, if ``code`` is one."""
+    if code:
+        context: Any = click.get_current_context()
+        context.exit(code)
