@@ -132,7 +132,14 @@ class TextTooLongError(ProviderError):
 
 
 class ExtractionError(ProviderError):
-    """An extraction broke a rule and was refused as a whole; nothing was stored."""
+    """An extraction broke a rule and was refused as a whole; nothing was stored.
+
+    ``rule`` is the stable code of the rule that was broken, if it was one rule.
+    """
+
+    def __init__(self, message: str, *, rule: str | None = None) -> None:
+        super().__init__(message)
+        self.rule = rule
 
 
 class ProviderUnavailableError(ProviderError):

@@ -98,7 +98,27 @@ class SpanEmbedder(Embedder, Protocol):
     def embed_spans(
         self, texts: Sequence[str], spans: Sequence[Sequence[Span]]
     ) -> tuple[Float32Matrix, list[Float32Matrix]]:
-        """Return the texts' vectors, and for each text a (len(spans[i]), dimensions) matrix."""
+        """Return the texts' vectors, and for each text a (len(spans[i]), dimensions) matrix.
+
+        A span that covers no token has no vector: its row is NaN, which the checked wrapper
+        turns into an error of that span alone.
+        """
+        ...
+
+
+@runtime_checkable
+class WindowEmbedder(Embedder, Protocol):
+    """Optional capability: says how to cut a text that exceeds the encoder's capacity.
+
+    ``embed`` never truncates: it raises ``TextTooLongError``. Whoever indexes embeds
+    ``text[start:end]`` of every window and keeps the vectors as several rows of one evidence.
+    """
+
+    def windows(self, text: str) -> Sequence[Span]:
+        """Return spans in order, each within the capacity, that cover all but white space.
+
+        A text that fits is one span over all of it; a blank text has none.
+        """
         ...
 
 

@@ -1,0 +1,324 @@
+"""The checked embedder: no vector is stored or compared before it has passed here."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import TypeVar
+
+import numpy as np
+import numpy.typing as npt
+
+from evicortex.errors import (
+    InputError,
+    ProviderContractError,
+    TextTooLongError,
+)
+from evicortex.protocols import (
+    Embedder,
+    EmbeddingProfile,
+    Float32Matrix,
+    InputType,
+    SpanEmbedder,
+    WindowEmbedder,
+)
+from evicortex.types import Span
+from evicortex.validation.calls import checked_timeout, guarded
+from evicortex.validation.profiles import profile_digest, span_profile_digest, validate_profile
+
+T = TypeVar("T")
+
+NORM_TOLERANCE = 1e-3
+"""How far from 1 the length of a vector may be when the profile promises unit length."""
+
+
+@dataclass(frozen=True, slots=True)
+class RowError:
+    """Why one row has no vector. ``code``: not_finite, zero_norm or text_too_long."""
+
+    index: int
+    code: str
+    message: str
+
+
+@dataclass(frozen=True, slots=True)
+class EmbeddedBatch:
+    """The good rows of a batch.
+
+    ``vectors`` has shape (len(indices), dimensions), float32, read-only; ``indices[k]`` is the
+    position of row ``k`` in what was sent, ascending; ``errors`` names every other position.
+    """
+
+    vectors: Float32Matrix
+    indices: tuple[int, ...]
+    errors: tuple[RowError, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class EmbeddedSpans:
+    """The texts' vectors, and one batch of span vectors for each text sent, in order."""
+
+    texts: EmbeddedBatch
+    spans: tuple[EmbeddedBatch, ...]
+
+
+class CheckedEmbedder:
+    """Embeds with ``embedder`` and validates everything that comes back.
+
+    Count, type, dtype, shape, finite values and the promised norm are checked on every call;
+    the profile must stay what it was when the embedder was wrapped. The first batch of several
+    different texts also checks the order: up to ``order_probes`` of its texts are embedded once
+    more, each alone, and each must be nearest to its own row.
+
+    Raises:
+        ProviderContractError: On construction, when the profile is impossible.
+    """
+
+    def __init__(
+        self,
+        embedder: Embedder,
+        *,
+        timeout_seconds: float | None = None,
+        order_probes: int = 2,
+    ) -> None:
+        self._embedder = embedder
+        self._timeout = checked_timeout(timeout_seconds)
+        self._profile = validate_profile(embedder.profile)
+        self._digest = profile_digest(self._profile)
+        self._role_aware = _takes_input_type(embedder.embed)
+        self._probes_left = order_probes
+
+    @property
+    def profile(self) -> EmbeddingProfile:
+        """The profile, as it was when the embedder was wrapped."""
+        return self._profile
+
+    @property
+    def digest(self) -> str:
+        """Digest of the profile: the identity that is stored with every vector."""
+        return self._digest
+
+    @property
+    def spans_digest(self) -> str:
+        """The identity of the vectors that ``embed_spans`` gives for spans."""
+        return span_profile_digest(self._profile)
+
+    @property
+    def supports_spans(self) -> bool:
+        """Whether ``embed_spans`` works."""
+        return isinstance(self._embedder, SpanEmbedder)
+
+    def embed(self, texts: Sequence[str], *, input_type: InputType = "document") -> EmbeddedBatch:
+        """Embed ``texts``; a row that has no usable vector becomes an error of its own.
+
+        Raises:
+            ProviderContractError: Anything else about the answer is wrong; nothing is returned.
+            ProviderError: What the embedder raised (see ``guarded``).
+        """
+        if not texts:
+            return EmbeddedBatch(self._no_rows(), ())
+        try:
+            matrix = self._matrix(texts, input_type)
+        except TextTooLongError:
+            return self._one_by_one(texts, input_type)
+        self._probe_order(texts, matrix, input_type)
+        return self._rows(matrix, range(len(texts)))
+
+    def embed_query(self, text: str) -> Float32Matrix:
+        """Return the query's vector, shape (dimensions,).
+
+        Raises:
+            ProviderContractError: It has no usable vector.
+            ProviderError: What the embedder raised.
+        """
+        batch = self._rows(self._matrix([text], "query"), range(1))
+        if batch.errors:
+            raise ProviderContractError(f"{self._name}: {batch.errors[0].message}")
+        vector: Float32Matrix = batch.vectors[0]
+        return vector
+
+    def embed_spans(self, texts: Sequence[str], spans: Sequence[Sequence[Span]]) -> EmbeddedSpans:
+        """Embed texts and spans of theirs in one pass (documents only).
+
+        Raises:
+            InputError: The embedder cannot, or ``spans`` does not match ``texts``.
+            ProviderContractError: Anything about the answer is wrong, apart from single rows.
+            ProviderError: What the embedder raised.
+        """
+        if not isinstance(self._embedder, SpanEmbedder):
+            raise InputError(f"{self._name} has no span vectors")
+        if len(texts) != len(spans):
+            raise InputError(f"{len(texts)} texts but {len(spans)} lists of spans")
+        if not texts:
+            return EmbeddedSpans(EmbeddedBatch(self._no_rows(), ()), ())
+        answer: object = self._call(partial(self._embedder.embed_spans, texts, spans))
+        if not isinstance(answer, tuple) or len(answer) != 2:
+            raise ProviderContractError(f"{self._name}: embed_spans must return a pair")
+        vectors, pieces = answer
+        if not isinstance(pieces, list) or len(pieces) != len(texts):
+            raise ProviderContractError(f"{self._name}: embed_spans must return a matrix a text")
+        return EmbeddedSpans(
+            self._rows(self._shaped(vectors, len(texts)), range(len(texts))),
+            tuple(
+                self._rows(self._shaped(piece, len(wanted)), range(len(wanted)))
+                for piece, wanted in zip(pieces, spans, strict=True)
+            ),
+        )
+
+    def windows(self, text: str) -> tuple[Span, ...]:
+        """Return the spans of ``text`` to be embedded one by one; none for a blank text.
+
+        An embedder without this capability gets the whole text.
+
+        Raises:
+            ProviderContractError: The windows are out of order, out of range, or leave out
+                characters that are not white space.
+            ProviderError: What the embedder raised.
+        """
+        if not text.strip():
+            return ()
+        if not isinstance(self._embedder, WindowEmbedder):
+            return (Span(0, len(text)),)
+        answer = tuple(self._call(partial(self._embedder.windows, text)))
+        problem = _window_problem(text, answer)
+        if problem:
+            raise ProviderContractError(f"{self._name}: {problem}")
+        return tuple(Span(*window) for window in answer)
+
+    @property
+    def _name(self) -> str:
+        return f"embedder {self._profile.model_id}@{self._profile.revision}"
+
+    def _no_rows(self) -> Float32Matrix:
+        return np.zeros((0, self._profile.dimensions), dtype=np.float32)
+
+    def _call(self, call: Callable[[], T]) -> T:
+        self._same_profile()
+        answer = guarded(self._name, call, timeout_seconds=self._timeout)
+        self._same_profile()
+        return answer
+
+    def _same_profile(self) -> None:
+        if profile_digest(validate_profile(self._embedder.profile)) != self._digest:
+            raise ProviderContractError(
+                f"{self._name}: the profile changed while the embedder was in use"
+            )
+
+    def _matrix(self, texts: Sequence[str], input_type: InputType) -> Float32Matrix:
+        call: Callable[[], Float32Matrix]
+        if self._role_aware:
+            call = partial(self._embedder.embed, tuple(texts), input_type=input_type)
+        else:
+            call = partial(self._embedder.embed, tuple(texts))
+        return self._shaped(self._call(call), len(texts))
+
+    def _shaped(self, answer: object, count: int) -> Float32Matrix:
+        expected = (count, self._profile.dimensions)
+        if not isinstance(answer, np.ndarray):
+            raise ProviderContractError(
+                f"{self._name}: vectors must be a numpy array, not {type(answer).__name__}"
+            )
+        if answer.dtype != np.float32:
+            raise ProviderContractError(
+                f"{self._name}: vectors must be float32, not {answer.dtype}"
+            )
+        if answer.shape != expected:
+            raise ProviderContractError(
+                f"{self._name}: vectors must have shape {expected}, not {answer.shape}"
+            )
+        return np.array(answer, dtype=np.float32, order="C", copy=True)
+
+    def _rows(self, matrix: Float32Matrix, indices: range) -> EmbeddedBatch:
+        finite: npt.NDArray[np.bool_] = np.isfinite(matrix).all(axis=1)
+        norms = np.sqrt(np.einsum("ij,ij->i", matrix, matrix, dtype=np.float64))
+        if self._profile.normalized:
+            wrong = np.flatnonzero(finite & ~(np.abs(norms - 1.0) <= NORM_TOLERANCE))
+            if wrong.size:
+                raise ProviderContractError(
+                    f"{self._name}: promised unit vectors, but row {wrong[0]} "
+                    f"has length {norms[wrong[0]]:.6g}"
+                )
+        good = finite & (norms > 0.0)
+        errors = [_row_error(index, bool(finite[index])) for index in indices if not good[index]]
+        kept = matrix[good]
+        kept.setflags(write=False)
+        return EmbeddedBatch(kept, tuple(index for index in indices if good[index]), tuple(errors))
+
+    def _one_by_one(self, texts: Sequence[str], input_type: InputType) -> EmbeddedBatch:
+        vectors: list[Float32Matrix] = []
+        indices: list[int] = []
+        errors: list[RowError] = []
+        for index, text in enumerate(texts):
+            try:
+                row = self._rows(self._matrix([text], input_type), range(1))
+            except TextTooLongError as error:
+                errors.append(RowError(index, "text_too_long", str(error)))
+                continue
+            errors.extend(RowError(index, bad.code, bad.message) for bad in row.errors)
+            vectors.append(row.vectors)
+            indices.extend(index for _ in row.indices)
+        matrix = np.concatenate([self._no_rows(), *vectors])
+        matrix.setflags(write=False)
+        return EmbeddedBatch(matrix, tuple(indices), tuple(errors))
+
+    def _probe_order(
+        self, texts: Sequence[str], matrix: Float32Matrix, input_type: InputType
+    ) -> None:
+        if self._probes_left == 0 or len(set(texts)) < 2:
+            return
+        positions = dict.fromkeys((0, len(texts) - 1, *range(1, len(texts) - 1)))
+        for position in list(positions)[: self._probes_left]:
+            alone = self._matrix([texts[position]], input_type)[0]
+            scores = _unit(matrix) @ _unit(alone)
+            if scores[position] < np.nanmax(scores) - NORM_TOLERANCE:
+                raise ProviderContractError(
+                    f"{self._name}: row {position} is not the vector of text {position}; "
+                    "rows must keep the order of the texts"
+                )
+        self._probes_left = 0
+
+
+def _takes_input_type(embed: Callable[..., object]) -> bool:
+    try:
+        parameters = inspect.signature(embed).parameters
+    except (TypeError, ValueError):
+        return True
+    return "input_type" in parameters or any(
+        parameter.kind is inspect.Parameter.VAR_KEYWORD for parameter in parameters.values()
+    )
+
+
+def _unit(vectors: Float32Matrix) -> Float32Matrix:
+    """Scale rows to length 1; rows without a direction become NaN, which compares as nothing."""
+    with np.errstate(invalid="ignore", divide="ignore", over="ignore"):
+        unit: Float32Matrix = vectors / np.linalg.norm(vectors, axis=-1, keepdims=True)
+    return unit
+
+
+def _row_error(index: int, finite: bool) -> RowError:
+    if finite:
+        return RowError(index, "zero_norm", f"row {index} has length zero and no direction")
+    return RowError(index, "not_finite", f"row {index} holds NaN or infinity")
+
+
+def _window_problem(text: str, windows: Sequence[object]) -> str | None:
+    covered = 0
+    previous = (-1, -1)
+    for window in windows:
+        if (
+            not isinstance(window, tuple)
+            or len(window) != 2
+            or not all(type(bound) is int for bound in window)
+            or not 0 <= window[0] < window[1] <= len(text)
+        ):
+            return f"window {window!r} is no span of a text of {len(text)} characters"
+        if window[0] <= previous[0] or window[1] <= previous[1]:
+            return f"window {window!r} is out of order"
+        if text[covered : window[0]].strip():
+            return f"windows leave out characters {covered} to {window[0]}"
+        previous, covered = (window[0], window[1]), window[1]
+    if text[covered:].strip():
+        return f"windows leave out characters {covered} to {len(text)}"
+    return None
