@@ -101,7 +101,12 @@ def verify_table(report: VerifyReport) -> RenderableType:
     """The verdict, what was checked, and every disagreement."""
     verdict = Text("ok", style="green") if report.ok else Text("PROBLEMS", style="bold red")
     parts: list[RenderableType] = [pairs([("verdict", verdict), *report.checked.items()])]
-    for title, found in (("Problems", report.problems), ("Conflicting claims", report.conflicts)):
+    sections = (
+        ("Problems", report.problems),
+        ("Conflicting claims", report.conflicts),
+        ("Notices", report.notices),
+    )
+    for title, found in sections:
         if found:
             parts.append(_problems(title, found))
     return Group(*parts)

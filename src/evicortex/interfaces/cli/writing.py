@@ -216,8 +216,12 @@ def purge(
     note_diagnostics(receipt.diagnostics)
 
 
+def _on_terminal() -> bool:
+    return sys.stdin.isatty()
+
+
 def _confirmed(namespace: str) -> bool:
-    if not sys.stdin.isatty():
+    if not _on_terminal():
         raise click.UsageError("there is no terminal to ask on: give --yes to purge")
     return click.confirm(f"Purge from {namespace!r} for good? This cannot be undone.", err=True)
 
