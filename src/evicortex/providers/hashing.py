@@ -20,7 +20,7 @@ BLANK = "blank"
 
 
 class HashingEmbedder:
-    """Hashes words and character trigrams into a vector. **Diagnostic: it knows no meaning.**
+    """Diagnostic: hashes words and character trigrams into a vector that knows no meaning.
 
     Two texts are near each other exactly as far as they share words or letters, or as their
     features collide; it exists to exercise the vector path without a model. ``profile.semantic``

@@ -123,8 +123,9 @@ class CheckedEmbedder:
             matrix = self._matrix(texts, input_type)
         except TextTooLongError:
             return self._one_by_one(texts, input_type)
+        batch = self._rows(matrix, range(len(texts)))
         self._probe_order(texts, matrix, input_type)
-        return self._rows(matrix, range(len(texts)))
+        return batch
 
     def embed_query(self, text: str) -> Float32Matrix:
         """Return the query's vector, shape (dimensions,).
@@ -231,7 +232,7 @@ class CheckedEmbedder:
         return np.array(answer, dtype=np.float32, order="C", copy=True)
 
     def _rows(self, matrix: Float32Matrix, indices: range) -> EmbeddedBatch:
-        finite: npt.NDArray[np.bool_] = np.isfinite(matrix).all(axis=1)
+        finite: npt.NDArray[np.bool_] = np.asarray(np.isfinite(matrix).all(axis=1))
         norms = np.sqrt(np.einsum("ij,ij->i", matrix, matrix, dtype=np.float64))
         if self._profile.normalized:
             wrong = np.flatnonzero(finite & ~(np.abs(norms - 1.0) <= NORM_TOLERANCE))
@@ -272,7 +273,7 @@ class CheckedEmbedder:
         for position in list(positions)[: self._probes_left]:
             alone = self._matrix([texts[position]], input_type)[0]
             scores = _unit(matrix) @ _unit(alone)
-            if scores[position] < np.nanmax(scores) - NORM_TOLERANCE:
+            if scores[position] < np.fmax.reduce(scores) - NORM_TOLERANCE:
                 raise ProviderContractError(
                     f"{self._name}: row {position} is not the vector of text {position}; "
                     "rows must keep the order of the texts"
