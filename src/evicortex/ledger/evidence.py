@@ -147,7 +147,7 @@ class _Batch:
         self._by_id = self._find("evidence_id", evidence_ids)
 
     def _find(self, column: str, values: Sequence[str]) -> dict[str, Added]:
-        readable = [(self._ns.namespace_id, value) for value in values if _encodable(value)]
+        readable = [(self._ns.namespace_id, value) for value in values if keys.encodable(value)]
         rows = self._tx.connection.executemany(
             f"SELECT {column}, row_id, evidence_id, digest FROM evidence "
             f"WHERE namespace_id = ? AND {column} = ?",
@@ -319,18 +319,10 @@ def record_digest(
     return _digest(evidence_id, digest, origin, external_id, occurred_at, recorded_at, metadata)
 
 
-def _encodable(text: str) -> bool:
-    try:
-        text.encode()
-    except UnicodeEncodeError:
-        return False
-    return True
-
-
 def _where(draft: CheckedDraft) -> str:
     for name in ("content", "actor", "role", "session", "source", "external_id", "authority"):
         value = getattr(draft, name)
-        if value is not None and not _encodable(value):
+        if value is not None and not keys.encodable(value):
             return name
     return "metadata"
 
@@ -351,7 +343,7 @@ def row_ids_of(tx: Transaction, ns: NamespaceRow, evidence_ids: Iterable[str]) -
     """Return the row ids of those of ``evidence_ids`` that exist, in the order given."""
     rows = tx.connection.executemany(
         "SELECT row_id FROM evidence WHERE namespace_id = ? AND evidence_id = ?",
-        [(ns.namespace_id, wanted) for wanted in evidence_ids if _encodable(wanted)],
+        [(ns.namespace_id, wanted) for wanted in evidence_ids if keys.encodable(wanted)],
     )
     return [row[0] for row in rows]
 

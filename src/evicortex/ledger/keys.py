@@ -18,11 +18,13 @@ from evicortex.types import POSITION_BITS
 MAX_NAMESPACES = (1 << (63 - POSITION_BITS)) - 1
 """Largest namespace id whose row ids still fit a signed 64-bit integer."""
 
+MAX_POSITION = (1 << POSITION_BITS) - 1
+"""Largest position of a namespace."""
+
 MAX_NAMESPACE_LENGTH = 512
 """Code points of a namespace's name."""
 
 _ID_DIGITS = 24
-_POSITION_MASK = (1 << POSITION_BITS) - 1
 _ENCODER = json.JSONEncoder(
     ensure_ascii=False, allow_nan=False, sort_keys=True, separators=(",", ":")
 )
@@ -35,7 +37,7 @@ def row_id(namespace_id: int, position: int) -> int:
 
 def position(row: int) -> int:
     """Return the position (from 1) inside its namespace of a row id."""
-    return row & _POSITION_MASK
+    return row & MAX_POSITION
 
 
 def row_range(namespace_id: int) -> tuple[int, int]:
@@ -73,6 +75,15 @@ def evidence_id(namespace: str, at: int, digest: str) -> str:
     return "ev_" + hashlib.sha256(seed).hexdigest()[:_ID_DIGITS]
 
 
+def encodable(text: str) -> bool:
+    """Return whether UTF-8 can encode a text; what it cannot encode is nowhere in a ledger."""
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
 def check_namespace(name: object) -> str:
     """Return a namespace's name as it was given, or refuse it.
 
@@ -88,10 +99,8 @@ def check_namespace(name: object) -> str:
         )
     if any(character < " " or character == "\x7f" for character in name):
         raise NamespaceError("a namespace holds no control characters")
-    try:
-        name.encode()
-    except UnicodeEncodeError as error:
-        raise NamespaceError("a namespace holds no lone surrogates") from error
+    if not encodable(name):
+        raise NamespaceError("a namespace holds no lone surrogates")
     return name
 
 
