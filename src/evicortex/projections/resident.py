@@ -11,7 +11,6 @@ the order is that of recording.
 from __future__ import annotations
 
 import threading
-from collections import OrderedDict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -22,6 +21,7 @@ import numpy as np
 import numpy.typing as npt
 
 from evicortex.errors import InputError
+from evicortex.projections.cache import NamespaceCache
 from evicortex.types import POSITION_BITS
 
 Int32 = npt.NDArray[np.int32]
@@ -183,11 +183,15 @@ class _Namespace:
 
     def __init__(self, namespace_id: int, generation: int) -> None:
         self.lock = threading.Lock()
+        self.generation = generation
         self._threads: dict[int | tuple[str | int], int] = {}
         self._columns = _Columns()
         self.rows = NamespaceRows(
             namespace_id, generation, self._columns, np.empty(0, dtype=np.int32)
         )
+
+    def __len__(self) -> int:
+        return len(self.rows)
 
     def at(self, connection: apsw.Connection, last_row_id: int) -> NamespaceRows:
         """Return the rows up to ``last_row_id``, loading those that are missing."""
@@ -261,50 +265,26 @@ class ResidentRows:
     """
 
     def __init__(self, options: ResidentOptions | None = None) -> None:
-        self._options = options or ResidentOptions()
-        self._lock = threading.Lock()
-        self._namespaces: OrderedDict[int, _Namespace] = OrderedDict()
+        self._cache = NamespaceCache[_Namespace]((options or ResidentOptions()).max_rows)
 
     def get(self, connection: apsw.Connection, namespace_id: int) -> NamespaceRows:
-        """Return the namespace as the connection's transaction sees it.
-
-        Inside a write transaction nothing is kept: it may still be undone, and its row ids used
-        again.
-        """
+        """Return the namespace as the connection's transaction sees it."""
         state = _state(connection, namespace_id)
-        if connection.txn_state("main") == apsw.SQLITE_TXN_WRITE:
-            return _Namespace(namespace_id, state.generation).at(connection, state.last_row_id)
-        entry = self._entry(namespace_id, state.generation)
+        entry = self._cache.get(
+            connection,
+            namespace_id,
+            state.generation,
+            lambda: _Namespace(namespace_id, state.generation),
+        )
         with entry.lock:
             rows = entry.at(connection, state.last_row_id)
-        self._evict(namespace_id)
+        self._cache.trim(namespace_id)
         return rows
-
-    def _entry(self, namespace_id: int, generation: int) -> _Namespace:
-        with self._lock:
-            entry = self._namespaces.get(namespace_id)
-            if entry is not None and entry.rows.generation > generation:
-                return _Namespace(namespace_id, generation)
-            if entry is None or entry.rows.generation < generation:
-                entry = self._namespaces[namespace_id] = _Namespace(namespace_id, generation)
-            self._namespaces.move_to_end(namespace_id)
-            return entry
-
-    def _evict(self, in_use: int) -> None:
-        with self._lock:
-            total = sum(len(entry.rows) for entry in self._namespaces.values())
-            for namespace_id in list(self._namespaces):
-                if total <= self._options.max_rows:
-                    return
-                if namespace_id != in_use:
-                    total -= len(self._namespaces.pop(namespace_id).rows)
 
     def resident(self) -> int:
         """Return how many rows are in memory."""
-        with self._lock:
-            return sum(len(entry.rows) for entry in self._namespaces.values())
+        return self._cache.rows()
 
     def drop(self) -> None:
         """Forget everything that was loaded."""
-        with self._lock:
-            self._namespaces.clear()
+        self._cache.clear()
