@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
-from evicortex.errors import InputError, InvalidTextError
+from evicortex.errors import InputError
 from evicortex.protocols import EmbeddingProfile, Float32Matrix, InputType
 
 WORD = re.compile(r"\w+")
@@ -56,11 +56,7 @@ class HashingEmbedder:
         return self._profile
 
     def embed(self, texts: Sequence[str], *, input_type: InputType = "document") -> Float32Matrix:
-        """Return unit vectors, shape (len(texts), dimensions); ``input_type`` makes no difference.
-
-        Raises:
-            InvalidTextError: A text cannot be encoded as UTF-8.
-        """
+        """Return unit vectors, shape (len(texts), dimensions); ``input_type`` makes no difference."""
         rows = np.zeros((len(texts), self._profile.dimensions), dtype=np.float32)
         for row, text in zip(rows, texts, strict=True):
             row[:] = self._vector(text)
@@ -80,12 +76,7 @@ class HashingEmbedder:
         return (total / length).astype(np.float32)
 
     def _place(self, kind: str, feature: str) -> tuple[int, float]:
-        try:
-            content = f"{kind}\0{feature}".encode()
-        except UnicodeEncodeError as error:
-            raise InvalidTextError(
-                f"the text cannot be encoded as UTF-8: {error.reason}"
-            ) from error
+        content = f"{kind}\0{feature}".encode()
         number = int.from_bytes(hashlib.blake2b(content, digest_size=8).digest(), "big")
         return (number >> 1) % self._profile.dimensions, 1.0 if number & 1 else -1.0
 

@@ -70,21 +70,16 @@ class OnnxEmbedder:
         if threads < 1:
             raise InputError(f"threads must be at least 1, not {threads}")
         self._pieces = WordPieces(_tokenizer(), MAX_TOKENS)
-        candidates: tuple[GraphName, ...] = tuple(GRAPHS) if graph == "auto" else (graph,)
-        refused: list[Diagnostic] = []
-        for name in candidates:
+        *preferred, last = tuple(GRAPHS) if graph == "auto" else (graph,)
+        self._diagnostics: tuple[Diagnostic, ...] = ()
+        for name in preferred:
             try:
-                self._session = _session(graph_bytes(name, cache_dir), threads)
-                self._masked = name == "packaged"
-                self._self_test(name, GRAPHS[name])
+                self._open(name, cache_dir, threads)
             except (ModelIntegrityError, MissingExtraError, ProviderUnavailableError) as error:
-                if name == candidates[-1]:
-                    raise
-                refused.append(_fallback(name, error))
-                continue
-            self._profile = _profile(name)
-            break
-        self._diagnostics = tuple(refused)
+                self._diagnostics += (_fallback(name, error),)
+            else:
+                return
+        self._open(last, cache_dir, threads)
 
     @property
     def profile(self) -> EmbeddingProfile:
@@ -132,6 +127,12 @@ class OnnxEmbedder:
     def windows(self, text: str) -> tuple[Span, ...]:
         """Return touching spans of at most 512 word pieces each; none for a blank text."""
         return self._pieces.windows(text)
+
+    def _open(self, name: GraphName, cache_dir: Path | None, threads: int) -> None:
+        self._session = _session(graph_bytes(name, cache_dir), threads)
+        self._masked = name == "packaged"
+        self._self_test(name, GRAPHS[name])
+        self._profile = _profile(name)
 
     def _tokens(self, encoded: EncodedText) -> Float32Matrix:
         ids = encoded.ids[np.newaxis]

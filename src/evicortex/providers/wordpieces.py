@@ -123,11 +123,12 @@ class WordPieces:
 
     def _encoding(self, text: str) -> Any:
         try:
-            return self._tokenizer.encode(self._prefix + text)
+            text.encode("utf-8")
         except UnicodeEncodeError as error:
             raise InvalidTextError(
                 f"the text cannot be encoded as UTF-8: {error.reason}"
             ) from error
+        return self._tokenizer.encode(self._prefix + text)
 
 
 def _middle(text: str, start: int, end: int) -> int:

@@ -188,7 +188,7 @@ def _same(first: Float32Matrix, second: Float32Matrix, how: str) -> None:
 
 
 def _check_windows(checked: CheckedEmbedder) -> None:
-    long = " ".join(TEXTS) * 100
+    long = " ".join(TEXTS) * 20
     for start, end in checked.windows(long):
         _all_rows(checked.embed([long[start:end]]), f"its own window ({start}, {end})")
     if checked.windows(" \n ") or not checked.windows("a"):
