@@ -1,0 +1,145 @@
+"""How much of a turn to show when the budget does not hold everything.
+
+What is ranked high is shown whole; the more of the budget is taken by what ranks above, the fewer
+pieces of a turn are shown (measured: ranks alone do not tell where to begin, the share of the
+budget does). Code, tables and lists are shown whole or not at all.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Final
+
+from evicortex.policy.pieces import (
+    PackQuery,
+    Piece,
+    PieceScorer,
+    PieceWeights,
+    pieces,
+    pieces_within,
+)
+from evicortex.policy.rendering import CUT
+from evicortex.types import Span
+
+
+@dataclass(frozen=True, slots=True)
+class CuttingPolicy:
+    """How much of a turn is shown. Shares are of the budget, sizes in tokens.
+
+    Turns are whole until those ranked above fill ``whole_share``, then their best two pieces up
+    to ``two_share``, then the best one. A turn of at most ``never_cut`` tokens is always whole.
+    A turn of more than ``long_turn`` tokens gets its best pieces, and at most ``first_share`` of
+    the budget if it is ranked first, else ``later_share``, but never less than ``long_turn``.
+    """
+
+    whole_share: float = 0.35
+    two_share: float = 0.75
+    never_cut: int = 0
+    long_turn: int = 128
+    first_share: float = 1 / 3
+    later_share: float = 0.1
+    weights: PieceWeights = field(default_factory=PieceWeights)
+
+
+_WHOLE_CHARACTERS: Final = 20_000
+"""Of a longer text only the passage in question is cut into pieces, not the whole."""
+
+
+class Cutter:
+    """Offers for each unit (a turn, or a passage of one) what to show of it.
+
+    ``tokens`` counts a text, ``budget`` is in tokens. One cutter serves one pack: it remembers
+    the pieces of the texts that it has seen.
+    """
+
+    def __init__(
+        self, policy: CuttingPolicy, query: PackQuery, budget: int, tokens: Callable[[str], int]
+    ) -> None:
+        self._policy = policy
+        self._scorer = PieceScorer(query, policy.weights)
+        self._budget = budget
+        self._tokens = tokens
+        self._pieces: dict[str, tuple[Piece, ...]] = {}
+
+    def forms(
+        self,
+        content: str,
+        unit: Span,
+        *,
+        known: Sequence[Piece],
+        similarities: Mapping[Span, float],
+        used: int,
+        room: int,
+        first: bool,
+    ) -> Iterator[tuple[Span, ...]]:
+        """Yield what to show of ``unit``: first what is best, then what is shorter.
+
+        ``known`` are the pieces of ``content``, if they are known, with their ``similarities``.
+        ``used`` tokens of the budget are taken by what ranks above, about ``room`` tokens are
+        left; ``first`` says that nothing ranks above. Each form is ranges of ``content`` in
+        order; there may be none.
+        """
+        size = self._tokens(content[unit.start : unit.end])
+        limit = self._pieces_allowed(used, size)
+        cap = self._cap(first=first)
+        if limit is None and size <= cap:
+            yield (unit,)
+        parts = self._parts(content, unit, known)
+        if limit is not None and len(parts) <= limit and size <= cap:
+            yield (unit,)
+        ranked = self._ranked(parts, similarities)
+        chosen = self._fitting(content, ranked, limit, min(cap, room))
+        if not chosen:
+            chosen = self._fitting(content, ranked, 1, min(self._cap(first=True), room))
+        count = len(chosen)
+        while count:
+            yield tuple(sorted(chosen[:count]))
+            count = count - 1 if count < 4 else count * 3 // 4
+
+    def _pieces_allowed(self, used: int, size: int) -> int | None:
+        policy = self._policy
+        if size <= policy.never_cut or used < policy.whole_share * self._budget:
+            return None
+        return 2 if used < policy.two_share * self._budget else 1
+
+    def _cap(self, *, first: bool) -> float:
+        policy = self._policy
+        share = policy.first_share if first else policy.later_share
+        return max(policy.long_turn, share * self._budget)
+
+    def _parts(self, content: str, unit: Span, known: Sequence[Piece]) -> tuple[Piece, ...]:
+        if not known and len(content) > _WHOLE_CHARACTERS:
+            alone = pieces(content[unit.start : unit.end])
+            return tuple(
+                piece._replace(
+                    span=Span(piece.span.start + unit.start, piece.span.end + unit.start)
+                )
+                for piece in alone
+            )
+        if not known and content not in self._pieces:
+            self._pieces[content] = pieces(content)
+        return pieces_within(content, known or self._pieces[content], unit)
+
+    def _ranked(self, parts: Sequence[Piece], similarities: Mapping[Span, float]) -> list[Span]:
+        scored = [
+            (-self._scorer.score(part, similarities.get(part.span, 0.0)), part.span)
+            for part in parts
+        ]
+        return [span for _, span in sorted(scored)]
+
+    def _fitting(
+        self, content: str, ranked: Sequence[Span], limit: int | None, cap: float
+    ) -> list[Span]:
+        """Return the best pieces, at most ``limit`` of them, that have ``cap`` tokens together."""
+        chosen: list[Span] = []
+        taken = 0
+        mark = self._tokens(CUT)
+        for part in ranked:
+            size = self._tokens(content[part.start : part.end])
+            if taken + size <= cap:
+                chosen.append(part)
+                taken += size + mark
+            if limit is not None and len(chosen) == limit:
+                break
+        return chosen

@@ -1,0 +1,279 @@
+"""Greedy filling of a budget with estimated costs: one candidate after another, best first."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from datetime import date
+from typing import Final, NamedTuple
+
+from evicortex.policy.candidates import PackCandidate
+from evicortex.policy.cutting import Cutter
+from evicortex.policy.rendering import (
+    CLOSING,
+    CUT,
+    OPENING,
+    Escaped,
+    Line,
+    citation,
+    day_of,
+    header,
+    label,
+    merged_spans,
+    shown_text,
+    speaker,
+    superseded_mark,
+)
+from evicortex.protocols import TokenCounter
+from evicortex.types import Evidence, Span
+
+CHARACTERS_PER_TOKEN: Final = 16
+"""A pack has at most so many characters for each token of its budget.
+
+Ordinary text has three to six. The bound keeps out texts that a tokenizer counts at next to
+nothing: WordPiece gives none for white space and one for any word of more than 100 letters.
+"""
+COUNTED_CHARACTERS: Final = 250_000
+"""A text that is too long to fit and longer than this is not counted to say what it would cost."""
+
+
+class Size(NamedTuple):
+    """What a part of a pack takes up."""
+
+    tokens: int
+    characters: int
+
+
+class Costs:
+    """Counts of the parts of a pack, each counted once."""
+
+    def __init__(self, counter: TokenCounter) -> None:
+        self._counter = counter
+        self._known: dict[str, int] = {}
+
+    def of(self, text: str) -> int:
+        """Return the tokens of ``text``."""
+        cost = self._known.get(text)
+        if cost is None:
+            cost = self._known[text] = self._counter.count(text)
+        return cost
+
+    def size(self, text: str) -> Size:
+        """Return the tokens and characters of ``text``."""
+        return Size(self.of(text), len(text))
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """What a pack shows of one evidence; ``candidate`` is the best-ranked one of it.
+
+    ``part`` is what its line holds after the name, with the longest mark that it may get.
+    """
+
+    candidate: PackCandidate
+    spans: tuple[Span, ...]
+    line: Line
+    codes: frozenset[str]
+    part: str
+
+
+class Refusal(NamedTuple):
+    """A candidate that did not fit: its cost in tokens, and whether it had too many characters."""
+
+    candidate: PackCandidate
+    tokens: int | None
+    too_long: bool
+
+
+class _Headers:
+    """The headers of the sessions that are open, and what another one takes up."""
+
+    def __init__(self, costs: Costs) -> None:
+        self._costs = costs
+        self._open: dict[date | None, list[str | None]] = {}
+        self._known: dict[tuple[date | None, str | None], Size] = {}
+
+    def size(self, day: date | None, session: str | None) -> Size:
+        """Return what opening ``session`` on ``day`` adds."""
+        others = self._open.get(day)
+        if not others:
+            return self._header(day, None)
+        if session in others:
+            return _NOTHING
+        added = self._header(day, session)
+        if len(others) > 1:
+            return added
+        named, plain = self._header(day, others[0]), self._header(day, None)
+        return Size(
+            added.tokens + named.tokens - plain.tokens,
+            added.characters + named.characters - plain.characters,
+        )
+
+    def _header(self, day: date | None, session: str | None) -> Size:
+        size = self._known.get((day, session))
+        if size is None:
+            size = self._known[day, session] = self._costs.size(header(day, session).text)
+        return size
+
+    def open(self, day: date | None, session: str | None) -> None:
+        others = self._open.setdefault(day, [])
+        if session not in others:
+            others.append(session)
+
+
+_NOTHING: Final = Size(0, 0)
+
+
+class Filling:
+    """One greedy pass. ``limit`` is in estimated tokens, ``characters`` bounds the text.
+
+    ``entries`` are in the order in which they came in, best first, and ``taken`` is what each
+    costs; ``used`` is the estimate of the tokens of the whole text; ``refused`` holds what did
+    not fit. All are by evidence.
+    """
+
+    def __init__(self, *, limit: int, characters: int, costs: Costs, cutter: Cutter | None) -> None:
+        self.entries: dict[str, Entry] = {}
+        self.refused: dict[str, Refusal] = {}
+        self.taken: dict[str, int] = {}
+        self.used = costs.of(OPENING + "\n") + costs.of(CLOSING)
+        self._limit = limit
+        self._characters_left = characters - len(OPENING) - 1 - len(CLOSING)
+        self._costs = costs
+        self._cutter = cutter
+        self._headers = _Headers(costs)
+        self._label = costs.size(label(1))
+        self._speakers: dict[tuple[str | None, str | None], tuple[Escaped, Size]] = {}
+
+    def offer(self, candidate: PackCandidate) -> None:
+        """Take in what fits of ``candidate``; otherwise note what it would have cost."""
+        evidence = candidate.evidence
+        entry = self.entries.get(evidence.evidence_id)
+        opening = self._opening(evidence) if entry is None else _NOTHING
+        unit = candidate.span or Span(0, len(evidence.content))
+        preferred: Refusal | None = None
+        for spans in self._forms(candidate, unit, self._limit - self.used - opening.tokens):
+            refusal = self._try(candidate, spans, entry, opening)
+            if refusal is None:
+                return
+            preferred = preferred or refusal
+        if entry is None and evidence.evidence_id not in self.refused:
+            self.refused[evidence.evidence_id] = preferred or self._refusal(
+                candidate, (unit,), opening
+            )
+
+    def _opening(self, evidence: Evidence) -> Size:
+        """Return what a new item needs beside its text."""
+        header_size = self._headers.size(day_of(evidence), evidence.session)
+        _, name_size = self._speaker(evidence)
+        return Size(
+            header_size.tokens + self._label.tokens + name_size.tokens,
+            header_size.characters + self._label.characters + name_size.characters,
+        )
+
+    def _speaker(self, evidence: Evidence) -> tuple[Escaped, Size]:
+        key = evidence.actor, evidence.role
+        known = self._speakers.get(key)
+        if known is None:
+            name = speaker(evidence)
+            known = self._speakers[key] = name, self._costs.size(f" {name.text}:")
+        return known
+
+    def _forms(self, candidate: PackCandidate, unit: Span, room: int) -> Iterable[tuple[Span, ...]]:
+        """Return what may be shown of ``candidate``, the best form first."""
+        if room < (_SMALLEST_TEXT if self._cutter is None else _SMALLEST_PIECE):
+            return ()
+        if self._cutter is None or unit.end - unit.start > COUNTED_CHARACTERS:
+            return ((unit,),)
+        return self._cutter.forms(
+            candidate.evidence.content,
+            unit,
+            known=candidate.pieces,
+            similarities=candidate.similarities,
+            used=self.used,
+            room=room,
+            first=not self.entries,
+        )
+
+    def _try(
+        self,
+        candidate: PackCandidate,
+        spans: tuple[Span, ...],
+        entry: Entry | None,
+        opening: Size,
+    ) -> Refusal | None:
+        """Take in ``spans`` of ``candidate``, or say what they would have cost.
+
+        Escapes and marks only add to a text, so what does not fit without them is not rendered.
+        """
+        content = candidate.evidence.content
+        spans = merged_spans(content, [*entry.spans, *spans] if entry else spans)
+        if _characters(spans) > max(COUNTED_CHARACTERS, self._characters_left):
+            return Refusal(candidate, None, too_long=True)
+        added = self._added(_part(content, spans), entry, opening)
+        if self._fits(added):
+            wider = self._entry(entry.candidate if entry else candidate, spans)
+            added = self._added(wider.part, entry, opening)
+            if self._fits(added):
+                self._take(wider, added)
+                return None
+        return Refusal(candidate, added.tokens, added.characters > self._characters_left)
+
+    def _refusal(self, candidate: PackCandidate, spans: tuple[Span, ...], opening: Size) -> Refusal:
+        """Return the refusal of what was not even tried."""
+        if _characters(spans) > COUNTED_CHARACTERS:
+            return Refusal(candidate, None, too_long=True)
+        added = self._added(_part(candidate.evidence.content, spans), None, opening)
+        return Refusal(candidate, added.tokens, added.characters > self._characters_left)
+
+    def _entry(self, candidate: PackCandidate, spans: tuple[Span, ...]) -> Entry:
+        evidence = candidate.evidence
+        name, _ = self._speaker(evidence)
+        shown = shown_text(evidence.content, spans)
+        line = Line(evidence, name.text, shown.text)
+        part = f" {shown.text}{_longest_mark(candidate)}\n"
+        return Entry(candidate, spans, line, name.codes | shown.codes, part)
+
+    def _added(self, part: str, entry: Entry | None, opening: Size) -> Size:
+        tokens, characters = opening.tokens + self._costs.of(part), opening.characters + len(part)
+        if entry is not None:
+            tokens, characters = tokens - self._costs.of(entry.part), characters - len(entry.part)
+        return Size(tokens, characters)
+
+    def _fits(self, added: Size) -> bool:
+        return self.used + added.tokens <= self._limit and added.characters <= self._characters_left
+
+    def _take(self, entry: Entry, added: Size) -> None:
+        evidence = entry.candidate.evidence
+        self._headers.open(day_of(evidence), evidence.session)
+        self.entries[evidence.evidence_id] = entry
+        self.refused.pop(evidence.evidence_id, None)
+        self.taken[evidence.evidence_id] = self.taken.get(evidence.evidence_id, 0) + added.tokens
+        self.used += added.tokens
+        self._characters_left -= added.characters
+        self._label = self._costs.size(label(len(self.entries) + 1))
+
+
+_SMALLEST_TEXT: Final = 1
+_SMALLEST_PIECE: Final = 3
+"""With fewer tokens left, no turn, or no piece of one with its mark, is tried."""
+
+
+def _characters(spans: Iterable[Span]) -> int:
+    return sum([end - start for start, end in spans])
+
+
+def _part(content: str, spans: Sequence[Span]) -> str:
+    """Return what a line holds after its name, before any escape."""
+    return f" {CUT.join([content[start:end] for start, end in spans])}\n"
+
+
+_ANY_NUMBER: Final = 888
+
+
+def _longest_mark(candidate: PackCandidate) -> str:
+    """Return the mark that a superseded item gets at most; which items are cited comes later."""
+    if not candidate.superseded:
+        return ""
+    cited = citation(_ANY_NUMBER)
+    return superseded_mark([(cited, claim) for claim in candidate.superseded_by]).text

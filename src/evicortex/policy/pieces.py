@@ -1,0 +1,196 @@
+"""The pieces of a turn that can be shown alone, and what speaks for showing each.
+
+Pieces are exact ranges of the text: sentences, captions ``[image: …]``, and blocks of code,
+tables and lists. None begins or ends inside a word.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+from evicortex.text import blocks, content_terms, sentences
+from evicortex.types import Span
+
+
+class Piece(NamedTuple):
+    """A range of a text, with what can be known of it before there is a query.
+
+    ``terms`` are its different content terms. ``looks`` are the share of up to three
+    capitalised words inside it, and 1 or 0 for a time word, a digit or number word, a quote,
+    the first person, the second person, and a question mark at its end.
+    """
+
+    span: Span
+    terms: frozenset[str]
+    looks: tuple[float, ...]
+
+
+_CAPTION = re.compile(r"\[image: [^\]\n]*\]")
+
+
+def pieces(content: str) -> tuple[Piece, ...]:
+    """Return the pieces of ``content`` in order.
+
+    They do not overlap, and together they hold everything but white space. The result depends
+    on ``content`` alone, so it may be kept with it.
+    """
+    return tuple(_piece(content, span) for span in sorted(_spans(content)))
+
+
+def _spans(content: str) -> Iterator[Span]:
+    for block in blocks(content):
+        if block.kind != "prose":
+            yield Span(block.start, block.end)
+            continue
+        text = content[block.start : block.end]
+        captions = [Span(*match.span()) for match in _CAPTION.finditer(text)]
+        found = [part for span in sentences(text) for part in _without(text, span, captions)]
+        for start, end in found + captions:
+            yield Span(block.start + start, block.start + end)
+
+
+def _without(text: str, span: Span, holes: Sequence[Span]) -> Iterator[Span]:
+    """Yield what is left of ``span`` beside ``holes``, without outer white space."""
+    start = span.start
+    for hole in [*holes, Span(span.end, span.end)]:
+        part = _trimmed(text, start, min(hole.start, span.end))
+        if part.end > part.start:
+            yield part
+        start = max(start, hole.end)
+
+
+def _trimmed(text: str, start: int, end: int) -> Span:
+    while start < end and text[start].isspace():
+        start += 1
+    while end > start and text[end - 1].isspace():
+        end -= 1
+    return Span(start, end)
+
+
+def pieces_within(content: str, known: Sequence[Piece], unit: Span) -> tuple[Piece, ...]:
+    """Return what of the pieces ``known`` of ``content`` lies within ``unit``."""
+    found = []
+    for piece in known:
+        if unit.start <= piece.span.start and piece.span.end <= unit.end:
+            found.append(piece)
+        elif piece.span.start < unit.end and unit.start < piece.span.end:
+            span = _trimmed(
+                content, max(piece.span.start, unit.start), min(piece.span.end, unit.end)
+            )
+            if span.end > span.start:
+                found.append(_piece(content, span))
+    return tuple(found)
+
+
+_DIGIT = re.compile(
+    r"\d|\b(?:one|two|three|four|five|six|seven|eight|nine|ten|twice|dozen|couple|few)\b",
+    re.IGNORECASE,
+)
+_QUOTE = re.compile('["“”„«»「」『』]')
+_TIME_WORD = re.compile(
+    r"\b(?:yesterday|today|tonight|tomorrow|last|next|ago|weeks?|weekend|months?|years?|days?"
+    r"|(?:mon|tues|wednes|thurs|fri|satur|sun)day|morning|evening|since|january|february|march"
+    r"|april|june|july|august|september|october|november|december|recently|soon)\b",
+    re.IGNORECASE,
+)
+_CAPITALISED = re.compile(r"(?<=[a-z,;:'’] )[A-Z][a-z]+|\b[A-Z]{2,}\b")
+_FIRST_PERSON = re.compile(r"\b(?:i|my|we|our|me)\b", re.IGNORECASE)
+_SECOND_PERSON = re.compile(r"\byour?\b", re.IGNORECASE)
+
+
+def _piece(content: str, span: Span) -> Piece:
+    text = content[span.start : span.end]
+    looks = (
+        min(len(_CAPITALISED.findall(text)), 3) / 3,
+        float(bool(_TIME_WORD.search(text))),
+        float(bool(_DIGIT.search(text))),
+        float(bool(_QUOTE.search(text))),
+        float(bool(_FIRST_PERSON.search(text))),
+        float(bool(_SECOND_PERSON.search(text))),
+        float(text.endswith(("?", "？", "؟"))),
+    )
+    return Piece(span, frozenset(content_terms(text)), looks)
+
+
+@dataclass(frozen=True, slots=True)
+class PieceWeights:
+    """Linear weights of what speaks for showing a piece. Dimensionless.
+
+    ``similarity`` multiplies the piece's similarity to the query, ``shared`` the share of the
+    query's term weight that it holds, ``length`` the natural logarithm of one plus its number
+    of different content words, ``capitalised`` up to three capitalised words inside it divided
+    by three; the others count once when the piece has what they name. The last four count
+    when the query asks for that as well.
+    """
+
+    similarity: float = 3.0
+    shared: float = 1.5
+    length: float = 0.5
+    no_content: float = -1.0
+    digit: float = 0.4
+    quote: float = 0.3
+    time_word: float = 0.4
+    capitalised: float = 0.3
+    first_person: float = 0.2
+    second_person: float = -0.2
+    question: float = -0.5
+    time_asked: float = 0.5
+    number_asked: float = 0.5
+    person_asked: float = 0.3
+    place_asked: float = 0.3
+
+
+_ASKS_TIME = re.compile(
+    r"\b(?:when|what (?:date|day|year|month|time)|how (?:long|old))\b", re.IGNORECASE
+)
+_ASKS_NUMBER = re.compile(r"\bhow (?:many|much|often|long|old)\b", re.IGNORECASE)
+_ASKS_PERSON = re.compile(r"\b(?:who|whose|whom)\b", re.IGNORECASE)
+_ASKS_PLACE = re.compile(
+    r"\b(?:where|(?:which|what) (?:city|country|place|state|town))\b", re.IGNORECASE
+)
+
+
+@dataclass(frozen=True, slots=True)
+class PackQuery:
+    """What packing knows of the query: its text, and its index terms with their weights.
+
+    ``terms`` are ``text.content_terms`` of the query, each with its inverse document frequency
+    in the namespace, or with 1 where that is unknown.
+    """
+
+    text: str = ""
+    terms: Mapping[str, float] = field(default_factory=dict)
+
+
+class PieceScorer:
+    """Scores pieces for one query."""
+
+    def __init__(self, query: PackQuery, weights: PieceWeights) -> None:
+        self._terms = query.terms
+        self._total = sum(query.terms.values()) or 1.0
+        self._weights = weights
+        names = weights.person_asked * bool(_ASKS_PERSON.search(query.text))
+        names += weights.place_asked * bool(_ASKS_PLACE.search(query.text))
+        self._looks = (
+            weights.capitalised + names,
+            weights.time_word + weights.time_asked * bool(_ASKS_TIME.search(query.text)),
+            weights.digit + weights.number_asked * bool(_ASKS_NUMBER.search(query.text)),
+            weights.quote,
+            weights.first_person,
+            weights.second_person,
+            weights.question,
+        )
+
+    def score(self, piece: Piece, similarity: float) -> float:
+        """Return how much speaks for showing ``piece``; higher is better."""
+        weights = self._weights
+        shared = sum(self._terms[term] for term in sorted(piece.terms & self._terms.keys()))
+        score = weights.similarity * similarity + weights.shared * shared / self._total
+        count = len(piece.terms)
+        score += weights.length * math.log1p(count) if count else weights.no_content
+        looks = zip(self._looks, piece.looks, strict=True)
+        return score + sum(weight * look for weight, look in looks)
