@@ -19,6 +19,9 @@ from evicortex.types import Problem
 GENESIS = "0" * 64
 """What the first entry of a chain has as the hash before it."""
 
+ENTRY_ITEMS = 1000
+"""Most items of one entry, so that none grows without bound."""
+
 
 class Entry(NamedTuple):
     """One stored entry; ``payload`` is its canonical JSON text."""
@@ -32,7 +35,7 @@ class Entry(NamedTuple):
 
 
 class _Notes:
-    """Items of one event, written as one entry before the commit."""
+    """Items of one event, written as few entries before the commit."""
 
     __slots__ = ("_event", "_items", "_ns", "_tx")
 
@@ -46,13 +49,15 @@ class _Notes:
         self._items.extend(items)
 
     def flush(self) -> None:
-        _append(self._tx, self._ns, self._event, {self._event: self._items})
+        for first in range(0, len(self._items), ENTRY_ITEMS):
+            items = self._items[first : first + ENTRY_ITEMS]
+            _append(self._tx, self._ns, self._event, {self._event: items})
 
 
 def note(tx: Transaction, ns: NamespaceRow, event: str, items: Sequence[Sequence[Any]]) -> None:
-    """Collect items of an event; one entry per namespace and event is written at the commit.
+    """Collect items of an event; they are written together at the commit.
 
-    The payload is ``{event: [item, ...]}``. Fewer, longer entries cost a fraction of one entry
+    The payload is ``{event: [item, ...]}`` with at most ``ENTRY_ITEMS`` items. Fewer, longer entries cost a fraction of one entry
     per record and are bound to the chain just as well.
     """
     notes = tx.deferred((ns.namespace_id, event), lambda: _Notes(tx, ns, event))

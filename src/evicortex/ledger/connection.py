@@ -14,7 +14,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
-from typing import Literal, NamedTuple, Protocol, TypeVar, cast
+from typing import Literal, NamedTuple, Protocol, TypeVar, cast, overload
 
 import apsw
 
@@ -90,6 +90,10 @@ class Transaction:
         """Microseconds since the epoch: the one time that all records of this write carry."""
         self._deferred: dict[object, Deferred] = {}
 
+    @overload
+    def namespace(self, name: str, *, create: Literal[True]) -> NamespaceRow: ...
+    @overload
+    def namespace(self, name: str, *, create: bool = ...) -> NamespaceRow | None: ...
     def namespace(self, name: str, *, create: bool = False) -> NamespaceRow | None:
         """Return a namespace, ``None`` when it is unknown; ``create`` makes it then.
 

@@ -168,7 +168,7 @@ class _Batch:
                     "replace lone surrogates before storing"
                 )
             )
-        except (TypeError, ValueError) as error:
+        except (TypeError, ValueError, RecursionError) as error:
             return Rejected(InputError(f"metadata is not JSON: {error}"))
         except ConflictError as error:
             return Rejected(error)

@@ -17,9 +17,9 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, BinaryIO, NamedTuple, NoReturn
 
-from evicortex.errors import ConflictError, ImportFormatError, InputError, ReadOnlyError
+from evicortex.errors import ConflictError, ImportFormatError, InputError, NotFoundError
 from evicortex.ledger import audit, claims, evidence, extractions, keys
-from evicortex.ledger.connection import NamespaceRow, Transaction
+from evicortex.ledger.connection import Ledger, NamespaceRow, Transaction
 from evicortex.types import Authority, Diagnostic, Evidence, ExportReport, LoadReport
 from evicortex.validity import format_utc, to_micros, to_utc
 
@@ -47,23 +47,33 @@ _EVIDENCE_FIELDS = frozenset(
 )
 
 
-def export(tx: Transaction, ns: NamespaceRow, path: str | os.PathLike[str]) -> ExportReport:
-    """Write a namespace to a file; the file appears whole or not at all.
+def export(ledger: Ledger, namespace: str, path: str | os.PathLike[str]) -> ExportReport:
+    """Write one snapshot of a namespace to a file; the file appears whole or not at all.
 
     The report's digest is the SHA-256 of everything before the last line.
+
+    Raises:
+        NotFoundError: the namespace does not exist.
+        InputError: the folder of ``path`` does not exist.
     """
-    with _replaced(Path(path)) as stream:
-        writer = _Writer(stream)
-        writer.line({"format": FORMAT, "version": VERSION})
-        for _, item in evidence.scan(tx, ns):
-            writer.record("evidence", _evidence_record(item))
-        for record in claims.export(tx, ns):
-            writer.record("claim", record)
-        for record in extractions.export(tx, ns):
-            writer.record("extraction", record)
-        digest = writer.digest.hexdigest()
-        counts = writer.counts
-        writer.line({"kind": "end", **counts, "sha256": digest})
+    with ledger.read() as tx:
+        ns = tx.namespace(namespace)
+        if ns is None:
+            raise NotFoundError(f"there is no namespace {namespace!r}")
+        with _replaced(Path(path)) as stream:
+            return _export(tx, ns, _Writer(stream))
+
+
+def _export(tx: Transaction, ns: NamespaceRow, writer: _Writer) -> ExportReport:
+    writer.line({"format": FORMAT, "version": VERSION})
+    for _, item in evidence.scan(tx, ns):
+        writer.record("evidence", _evidence_record(item))
+    for record in claims.export(tx, ns):
+        writer.record("claim", record)
+    for record in extractions.export(tx, ns):
+        writer.record("extraction", record)
+    digest, counts = writer.digest.hexdigest(), writer.counts
+    writer.line({"kind": "end", **counts, "sha256": digest})
     return ExportReport(
         evidence=counts["evidence"],
         claims=counts["claim"],
@@ -127,7 +137,7 @@ class _Totals(NamedTuple):
     digest: str
 
 
-def load(tx: Transaction, ns: NamespaceRow, path: str | os.PathLike[str]) -> LoadReport:
+def load(ledger: Ledger, namespace: str, path: str | os.PathLike[str]) -> LoadReport:
     """Read an export into a namespace: all of it, or nothing when anything is wrong.
 
     Evidence keeps its id, its recorded time, and in a namespace that never held any also its
@@ -138,25 +148,24 @@ def load(tx: Transaction, ns: NamespaceRow, path: str | os.PathLike[str]) -> Loa
     Raises:
         ImportFormatError: the file is not an export, is cut off or altered; names the line.
         ConflictError: an id or external id is stored with another text; names the line.
-        ReadOnlyError: ``tx`` is a read.
+        ReadOnlyError: the ledger is open read-only.
     """
-    if not tx.writable:
-        raise ReadOnlyError("a load writes; use Ledger.write()")
+    keys.check_namespace(namespace)
     source = Path(path)
     totals = _check_file(source)
-    loading = _Loading(tx, ns)
-    with source.open("rb") as stream:
+    with ledger.write() as tx, source.open("rb") as stream:
+        ns = tx.namespace(namespace, create=True)
+        loading = _Loading(tx, ns)
         for number, record in _records(stream):
             loading.take(number, record)
-    loading.flush()
-    if loading.counts != totals.counts:
-        raise ImportFormatError(
-            f"{source}: the last line counts {totals.counts}, not what is there"
-        )
-    if loading.created:
-        audit.append(
-            tx, ns, EVENT, {**totals.counts, "created": loading.created, "sha256": totals.digest}
-        )
+        loading.flush()
+        if loading.counts != totals.counts:
+            raise ImportFormatError(
+                f"{source}: the last line counts {totals.counts}, not {loading.counts}"
+            )
+        if loading.created:
+            payload = {**totals.counts, "created": loading.created, "sha256": totals.digest}
+            audit.append(tx, ns, EVENT, payload)
     return LoadReport(
         evidence=totals.counts["evidence"],
         claims=totals.counts["claim"],
@@ -199,18 +208,18 @@ def _check_header(line: bytes) -> None:
 
 
 def _records(stream: BinaryIO) -> Iterator[tuple[int, dict[str, Any]]]:
-    """Yield (line number, object) between the first and the last line."""
-    for number, line in enumerate(stream, start=1):
-        if number > 1:
-            record = _parsed(number, line)
-            if record.get("kind") != "end":
-                yield number, record
+    """Yield (line number, object) of what lies between the first and the last line."""
+    stream.readline()
+    number, line = 2, stream.readline()
+    for following in stream:
+        yield number, _parsed(number, line)
+        number, line = number + 1, following
 
 
 def _parsed(number: int, line: bytes) -> dict[str, Any]:
     try:
         record = json.loads(line.decode(), parse_constant=_no_constant)
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise ImportFormatError(f"line {number}: it is not JSON in UTF-8: {error}") from error
     if not isinstance(record, dict):
         _refuse(number, "it is not a JSON object")
@@ -231,8 +240,7 @@ class _Loading:
     def __init__(self, tx: Transaction, ns: NamespaceRow) -> None:
         self._tx = tx
         self._ns = ns
-        fresh = tx.namespace(ns.name)
-        self._keep_positions = fresh is not None and fresh.next_position == 1
+        self._keep_positions = ns.next_position == 1
         self._batch: list[tuple[int, evidence.CheckedDraft, evidence.Restored]] = []
         self._last_position = 0
         self._seen: set[int] = set()
