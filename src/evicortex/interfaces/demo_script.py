@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass
 from importlib import resources
 from io import BytesIO
 from itertools import groupby
+from typing import TypedDict
 
 from evicortex.interfaces.importers import IMPORTERS, Entry, ImportOptions
 from evicortex.types import EvidenceDraft
@@ -30,6 +31,13 @@ class Question:
     budget: int = 160
 
 
+class PurgeSelector(TypedDict, total=False):
+    """One of the selectors of ``purge``."""
+
+    session: str
+    evidence_id: str
+
+
 @dataclass(frozen=True, slots=True)
 class DemoScript:
     """A conversation by session, in order, and what is asked of it.
@@ -43,7 +51,7 @@ class DemoScript:
     questions: tuple[Question, ...]
     fact: tuple[str, str]
     fact_remark: str
-    purge: Mapping[str, str]
+    purge: PurgeSelector
     purge_remark: str
     purged_words: tuple[str, ...]
 

@@ -212,7 +212,24 @@ def pack_summary(pack: ContextPack) -> str:
     )
 
 
-def stats_table(stats: Stats) -> RenderableType:
+def stats_table(stats: Sequence[Stats]) -> RenderableType:
+    """Counts, one namespace a row."""
+    columns = ("namespace", "evidence", "claims", "sessions", "actors", "bytes of text")
+    rows = (
+        [
+            cell(item.namespace),
+            cell(item.evidence),
+            cell(item.claims),
+            cell(item.sessions),
+            cell(item.actors),
+            cell(item.bytes),
+        ]
+        for item in stats
+    )
+    return grid(columns, rows)
+
+
+def stats_card(stats: Stats) -> RenderableType:
     """Counts of one namespace."""
     return pairs(
         [

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import TypedDict, Unpack
 
 import click
 
@@ -19,6 +20,27 @@ from evicortex.interfaces.cli.options import (
 from evicortex.interfaces.cli.output import emit, note, note_diagnostics, rendered
 from evicortex.interfaces.escaping import printable
 from evicortex.interfaces.plain import to_json
+
+
+class Times(TypedDict):
+    """The two times of a question, and whether what they exclude is wanted all the same."""
+
+    as_of: str | None
+    known_at: str | None
+    include_superseded: bool
+
+
+class RecallAsked(Times):
+    """What ``recall`` hands on as it is."""
+
+    query_actor: str | None
+
+
+class ClaimsAsked(Times):
+    """What ``claims`` hands on as it is."""
+
+    subject: str | None
+    predicate: str | None
 
 
 @cli.command(
@@ -46,7 +68,7 @@ def recall(
     actors: tuple[str, ...],
     explain: bool,
     as_json: bool,
-    **asked: str | bool | None,
+    **asked: Unpack[RecallAsked],
 ) -> None:
     """Print cited evidence for QUERY, inside a token budget.
 
@@ -60,7 +82,7 @@ def recall(
             budget_tokens=budget,
             sessions=sessions or None,
             actors=actors or None,
-            **asked,  # type: ignore[arg-type]
+            **asked,
         )
     click.echo(to_json(pack) if as_json else printable(pack.text))
     if not as_json:
@@ -81,10 +103,10 @@ def recall(
 @as_of_option
 @known_at_option
 @click.option("--include-superseded", is_flag=True, help="Also claims that are no longer held.")
-def claims(db: Path, namespace: str, as_json: bool, **asked: str | bool | None) -> None:
+def claims(db: Path, namespace: str, as_json: bool, **asked: Unpack[ClaimsAsked]) -> None:
     """List what is held true, now or at another time."""
     with open_cortex(db, read_only=True) as cortex:
-        found = cortex.claims(namespace, **asked)  # type: ignore[arg-type]
+        found = cortex.claims(namespace, **asked)
     emit(found, tables.claims_table, as_json=as_json)
 
 

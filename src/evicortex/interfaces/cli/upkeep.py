@@ -52,12 +52,17 @@ def verify(db: Path, namespace: str | None, as_json: bool) -> None:
 
 
 @cli.command(examples=("evicortex stats my.db -n ann",))
-@on_existing
-def stats(db: Path, namespace: str, as_json: bool) -> None:
-    """Count what a namespace holds."""
+@existing_database
+@click.option("-n", "--namespace", metavar="NS", help="Only this namespace.")
+@json_option
+def stats(db: Path, namespace: str | None, as_json: bool) -> None:
+    """Count what a namespace holds, or each namespace of the file."""
     with open_cortex(db, read_only=True) as cortex:
-        found = cortex.stats(namespace)
-    emit(found, tables.stats_table, as_json=as_json)
+        if namespace is not None:
+            emit(cortex.stats(namespace), tables.stats_card, as_json=as_json)
+        else:
+            every = [cortex.stats(name) for name in cortex.namespaces()]
+            emit(every, tables.stats_table, as_json=as_json)
 
 
 @cli.command(examples=("evicortex export my.db -n ann ann.jsonl",))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
-from typing import BinaryIO
+from typing import BinaryIO, TypedDict, Unpack
 
 import click
 from rich.console import Console
@@ -26,6 +26,17 @@ from evicortex.interfaces.importing import BATCH, ImportReport, Refused, import_
 from evicortex.types import ClaimDraft
 
 _SHOWN_REFUSALS = 20
+
+
+class Said(TypedDict):
+    """What ``remember`` hands on as it is."""
+
+    actor: str | None
+    role: str | None
+    session: str | None
+    source: str | None
+    external_id: str | None
+    authority: str | None
 
 
 @cli.command(
@@ -153,7 +164,7 @@ def remember(
     at: str | None,
     claims: tuple[tuple[str, str, str], ...],
     as_json: bool,
-    **said: str | None,
+    **said: Unpack[Said],
 ) -> None:
     """Remember TEXT, or standard input with "-", exactly as it is."""
     content = _standard_input() if text == "-" else text
