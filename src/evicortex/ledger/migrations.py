@@ -200,6 +200,36 @@ CREATE TABLE watermarks (
     PRIMARY KEY (namespace_id, projection)
 ) STRICT, WITHOUT ROWID;
 
+CREATE TABLE vector_profiles (
+    namespace_id INTEGER NOT NULL REFERENCES namespaces,
+    profile_id INTEGER NOT NULL,
+    digest TEXT NOT NULL,
+    profile TEXT NOT NULL,
+    PRIMARY KEY (namespace_id, profile_id),
+    UNIQUE (namespace_id, digest)
+) STRICT, WITHOUT ROWID;
+
+CREATE TABLE vector_versions (
+    namespace_id INTEGER PRIMARY KEY REFERENCES namespaces,
+    version INTEGER NOT NULL,
+    rewritten INTEGER NOT NULL
+) STRICT;
+
+CREATE TABLE vectors (
+    namespace_id INTEGER NOT NULL,
+    kind TEXT NOT NULL CHECK (kind IN ('evidence', 'claim')),
+    item INTEGER NOT NULL,
+    part INTEGER NOT NULL,
+    start INTEGER,
+    stop INTEGER,
+    profile_id INTEGER NOT NULL,
+    input_digest TEXT NOT NULL,
+    vector BLOB NOT NULL,
+    FOREIGN KEY (namespace_id, profile_id) REFERENCES vector_profiles (namespace_id, profile_id)
+) STRICT;
+CREATE UNIQUE INDEX vectors_by_item ON vectors (namespace_id, kind, item, part);
+CREATE INDEX vectors_by_profile ON vectors (namespace_id, profile_id);
+
 CREATE VIRTUAL TABLE lexical USING fts5(
     namespace,
     terms,

@@ -21,7 +21,13 @@ from evicortex.policy.filling import CHARACTERS_PER_TOKEN, Costs, Filling
 from evicortex.policy.neighbours import NeighbourPolicy, with_neighbours
 from evicortex.policy.page import Page
 from evicortex.policy.pieces import PackQuery
-from evicortex.policy.rendering import CITATION_ESCAPED, CONTROL_ESCAPED, DELIMITER_ESCAPED
+from evicortex.policy.rendering import (
+    CITATION_ESCAPED,
+    CLOSING,
+    CONTROL_ESCAPED,
+    DELIMITER_ESCAPED,
+    OPENING,
+)
 from evicortex.protocols import TokenCounter
 from evicortex.types import Diagnostic, OmittedItem, PackItem
 
@@ -177,7 +183,8 @@ class _Compiler:
             fits = page.tokens <= self._budget
             if fits and page.tokens >= best.tokens:
                 best, self._passed = page, filling
-            corrected = self._budget + filling.used - page.tokens
+            counted = page.tokens if page.entries else self._costs.of(f"{OPENING}\n{CLOSING}")
+            corrected = self._budget + filling.used - counted
             if fits and (corrected <= limit or not filling.refused):
                 break
             if not fits:

@@ -23,6 +23,7 @@ from evicortex.types import Span
 
 Kind = Literal["question", "request", "statement"]
 Person = Literal["asker", "other"]
+Role = Literal["user", "assistant"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,7 +79,7 @@ class QueryAnalysis:
     mentions: tuple[NameMention, ...]
     actors: tuple[str, ...]
     actor: str | None
-    role: Literal["user", "assistant"] | None
+    role: Role | None
     person: Person | None
     times: tuple[TimeMention, ...]
     exclusions: tuple[Exclusion, ...]
@@ -129,6 +130,7 @@ def analyze(
     person = _person(query) if chosen.person_rule and not named else None
     text = _without(query, [*(each.span for each in mentions), *_ruled_out(exclusions)])
     found = _terms(text, query, chosen)
+    actor = named[0] if len(named) == 1 else _actor_of(person, names.actors, query_actor)
     return QueryAnalysis(
         query=query,
         kind=_strongest([kind for _, kind in parts]),
@@ -137,8 +139,8 @@ def analyze(
         literal=None if found else query.strip(),
         mentions=mentions,
         actors=named,
-        actor=named[0] if len(named) == 1 else _actor_of(person, names.actors, query_actor),
-        role=None if person is None else "user" if person == "asker" else "assistant",
+        actor=actor,
+        role=_ROLES[person] if person and actor is None else None,
         person=person,
         times=times,
         exclusions=exclusions,
@@ -233,6 +235,9 @@ _SAYING = re.compile(
     r"|write|call\w{0,3})\b",
     re.IGNORECASE,
 )
+
+
+_ROLES: Mapping[Person, Role] = {"asker": "user", "other": "assistant"}
 
 
 def _person(query: str) -> Person | None:

@@ -142,17 +142,13 @@ def assess(
     calibration: Calibration | None = None,
 ) -> Support:
     """Return the verdict, with the probability when there is a calibration, and why."""
-    chosen = policy or SupportPolicy()
     probability = None if calibration is None else calibration.probability(evidence)
     refusal = _nothing_found(evidence)
-    if refusal is None and probability is None:
-        refusal = _too_little(evidence, chosen)
-    elif refusal is None and calibration is not None and probability is not None:
-        if probability < calibration.threshold:
-            refusal = (
-                f"the calibrated probability {probability:.2f} is below "
-                f"{calibration.threshold:.2f} ({calibration.source})"
-            )
+    if refusal is None and not evidence.literal:
+        if calibration is None:
+            refusal = _too_little(evidence, policy or SupportPolicy())
+        else:
+            refusal = _improbable(evidence, calibration)
     if refusal is not None:
         return Support("insufficient", probability, (refusal,))
     return Support("supported", probability, (_found(evidence),))
@@ -177,8 +173,6 @@ def _nothing_found(evidence: SupportEvidence) -> str | None:
 
 
 def _too_little(evidence: SupportEvidence, policy: SupportPolicy) -> str | None:
-    if evidence.literal:
-        return None
     if evidence.covered < policy.coverage:
         return (
             f"the best turn of {_people(evidence)} holds {evidence.covered:.0%} of the question's "
@@ -190,6 +184,16 @@ def _too_little(evidence: SupportEvidence, policy: SupportPolicy) -> str | None:
             f"{_people(evidence)} ({evidence.covered:.0%})"
         )
     return None
+
+
+def _improbable(evidence: SupportEvidence, calibration: Calibration) -> str | None:
+    probability = calibration.probability(evidence)
+    if probability >= calibration.threshold:
+        return None
+    return (
+        f"the probability {probability:.2f} is below {calibration.threshold:.2f} "
+        f"({calibration.source})"
+    )
 
 
 def _found(evidence: SupportEvidence) -> str:

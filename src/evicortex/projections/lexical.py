@@ -292,18 +292,11 @@ class LexicalProjection:
             (namespace_id, PROJECTION, rows[-1][0]),
         )
 
-    def remove(
-        self, connection: apsw.Connection, namespace_id: int, row_ids: Sequence[int]
-    ) -> None:
+    def remove(self, connection: apsw.Connection, row_ids: Sequence[int]) -> None:
         """Take rows out of the index, in the transaction that purges their evidence.
 
         The purge must raise the namespace's generation, so that resident terms go as well.
-
-        Raises:
-            InputError: a row of another namespace.
         """
-        if any(row_id >> POSITION_BITS != namespace_id for row_id in row_ids):
-            raise InputError(f"rows to remove must belong to namespace {namespace_id}")
         connection.executemany(
             "DELETE FROM lexical WHERE rowid = ?", [(row_id,) for row_id in row_ids]
         )
@@ -343,6 +336,10 @@ class LexicalProjection:
             source = _Memory(postings, len(rows))
         self._cache.trim(namespace_id)
         return LexicalView(rows, source, loaded, self._options, diagnostics)
+
+    def resident(self) -> int:
+        """Return how many rows have their terms in memory."""
+        return self._cache.rows()
 
     def close(self) -> None:
         """Forget everything that is in memory."""

@@ -25,6 +25,7 @@ MAX_NEEDLES = 8
 _SPARSE = 16
 _ONE = "SELECT content FROM evidence WHERE row_id = ?"
 _QUOTES = "\"'“”„‘’«»`"
+_EDGES = "?!.,;:" + _QUOTES
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,12 +62,12 @@ def needles(query: str) -> tuple[str, ...]:
     whole = query.strip()
     found = [whole, whole.strip(_QUOTES).strip()]
     chunks = sorted(
-        (chunk for chunk in whole.split() if chunk.casefold().strip("?!.,") not in STOP_WORDS),
+        (chunk for chunk in whole.split() if chunk.strip(_EDGES).casefold() not in STOP_WORDS),
         key=len,
         reverse=True,
     )
     for chunk in chunks[:MAX_NEEDLES]:
-        found += [chunk, chunk.strip("?!.,;:" + _QUOTES)]
+        found += [chunk, chunk.strip(_EDGES)]
     return tuple(dict.fromkeys(filter(_storable, found)))[:MAX_NEEDLES]
 
 

@@ -1,0 +1,38 @@
+"""The words of claims, for a channel that finds claims by their words."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from evicortex.ledger.connection import NamespaceRow, Transaction
+
+
+class ClaimText(NamedTuple):
+    """A claim's words and the evidence that it rests on; ``seq`` is its place in the ledger."""
+
+    seq: int
+    claim_id: str
+    row_id: int
+    subject: str
+    predicate: str
+    object: str
+    confidence: float
+
+
+def claim_texts(tx: Transaction, ns: NamespaceRow, *, after: int = 0) -> list[ClaimText]:
+    """Return the claims recorded after the number ``after``, in the order of recording."""
+    rows = tx.connection.execute(
+        "SELECT c.seq, c.claim_id, d.row_id, c.subject, c.predicate, c.object, c.confidence "
+        "FROM claims c JOIN claim_evidence d ON d.namespace_id = c.namespace_id "
+        "AND d.claim_id = c.claim_id WHERE c.namespace_id = ? AND c.seq > ? ORDER BY c.seq",
+        (ns.namespace_id, after),
+    )
+    return [ClaimText(*row) for row in rows]
+
+
+def newest_claim(tx: Transaction, ns: NamespaceRow) -> int:
+    """Return the number of the newest claim of the namespace; 0 when it has none."""
+    newest: int = tx.connection.execute(
+        "SELECT ifnull(max(seq), 0) FROM claims WHERE namespace_id = ?", (ns.namespace_id,)
+    ).get
+    return newest

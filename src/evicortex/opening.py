@@ -1,0 +1,86 @@
+"""Opening a cortex: which file, which providers, and what to do when an extra is absent."""
+
+from __future__ import annotations
+
+import importlib
+import os
+from collections.abc import Callable
+from typing import Literal
+
+from evicortex.errors import InputError, MissingExtraError, ModelIntegrityError, ProviderError
+from evicortex.ledger import Ledger
+from evicortex.pipeline.wiring import RoomOptions, Rooms, SystemClock
+from evicortex.protocols import ClaimExtractor, Clock, Embedder, Reranker, TokenCounter
+from evicortex.validation import (
+    CheckedEmbedder,
+    CheckedExtractor,
+    CheckedReranker,
+    CheckedTokenCounter,
+)
+
+_ASKED_OFF = "vectors were switched off when the cortex was opened (embedder=None)"
+
+
+def connect(
+    path: str | os.PathLike[str],
+    options: RoomOptions,
+    *,
+    embedder: Embedder | Literal["auto"] | None,
+    extractor: ClaimExtractor | None,
+    reranker: Reranker | None,
+    token_counter: TokenCounter | None,
+    read_only: bool,
+    clock: Clock | None,
+) -> Rooms:
+    """Open the ledger and connect the rooms; arguments as in ``EviCortex.open``."""
+    source = _embedder_source(embedder)
+    counter = CheckedTokenCounter(token_counter or _default_counter())
+    checked_extractor = None
+    if extractor is not None:
+        checked_extractor = CheckedExtractor(
+            extractor, authority_order=tuple(options.authorities.ranking)
+        )
+    checked_reranker = None if reranker is None else CheckedReranker(reranker)
+    present = clock or SystemClock()
+    ledger = Ledger.open(path, clock=present, options=options.ledger, read_only=read_only)
+    return Rooms(
+        ledger,
+        options,
+        present,
+        counter,
+        embedder=source,
+        extractor=checked_extractor,
+        reranker=checked_reranker,
+    )
+
+
+def _embedder_source(
+    embedder: Embedder | Literal["auto"] | None,
+) -> Callable[[], CheckedEmbedder | str]:
+    if embedder is None:
+        return lambda: _ASKED_OFF
+    if isinstance(embedder, str):
+        if embedder != "auto":
+            raise InputError(f'embedder is "auto", None or an Embedder, not {embedder!r}')
+        return _local_embedder
+    checked = CheckedEmbedder(embedder)
+    return lambda: checked
+
+
+def _local_embedder() -> CheckedEmbedder | str:
+    """Return the local encoder, or why there is none; a wrong model file is never used."""
+    try:
+        module = importlib.import_module("evicortex.providers.onnx")
+        return CheckedEmbedder(module.OnnxEmbedder())
+    except (MissingExtraError, ProviderError) as error:
+        return f"recall is lexical only: {error}"
+
+
+def _default_counter() -> TokenCounter:
+    """Return the local tokenizer's exact counter when it is installed, else the estimate."""
+    module = importlib.import_module("evicortex.providers.tokens")
+    try:
+        counter: TokenCounter = module.WordPieceCounter()
+    except (MissingExtraError, ModelIntegrityError):
+        counter = module.EstimateCounter()
+    return counter

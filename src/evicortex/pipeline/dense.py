@@ -1,0 +1,108 @@
+"""The semantic channels of one recall: the query's vector against turns and their windows."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from evicortex.errors import ProviderError
+from evicortex.pipeline.sight import Sight
+from evicortex.pipeline.wiring import Rooms
+from evicortex.projections.bm25 import Bm25Options, Layout
+from evicortex.projections.dense_windows import WindowLengths, window_scores
+from evicortex.projections.semantic import VectorView
+from evicortex.types import Diagnostic
+
+Float32 = npt.NDArray[np.float32]
+
+DENSE_WINDOW = Bm25Options(window_turns=1_000, window_tokens=40)
+"""Windows of the dense channel: 40 estimated tokens a side, within the session."""
+
+
+@dataclass(frozen=True, slots=True)
+class DenseScores:
+    """Scores of every row, or the reason why there are none (``usable`` is false)."""
+
+    turn: Float32
+    window: Float32
+    usable: bool
+    diagnostics: tuple[Diagnostic, ...]
+    query: Float32 | None = None
+    view: VectorView | None = None
+
+
+def _off(code: str, message: str, **details: object) -> DenseScores:
+    none = np.zeros(0, dtype=np.float32)
+    return DenseScores(none, none, False, (Diagnostic(code, message, details),))
+
+
+def dense_scores(rooms: Rooms, sight: Sight, text: str) -> DenseScores | None:
+    """Score the allowed rows; ``None`` when no encoder is configured.
+
+    A diagnostic encoder (``profile.semantic`` false) is used like any other, and says so; the
+    guard against its collisions is in ``evidence_guard``.
+    """
+    embedder = rooms.embedder
+    if embedder is None:
+        return None
+    connection, ns = sight.tx.connection, sight.ns
+    coverage = rooms.semantic.coverage_of(connection, sight.rows, embedder.digest)
+    if coverage.foreign:
+        return _off(
+            "semantic_identity_mismatch",
+            "the vectors of this namespace were made by another encoder; the semantic channel "
+            "is off until sync_semantic has embedded them again",
+            namespace=ns.name,
+            foreign=coverage.foreign,
+        )
+    if coverage.indexed == 0:
+        return _off(
+            "semantic_not_indexed",
+            "no evidence of this namespace has a vector; run sync_semantic",
+            namespace=ns.name,
+            missing=coverage.missing,
+        )
+    if coverage.indexed > rooms.options.semantic.scan_cap:
+        return _off(
+            "scan_cap_reached",
+            f"{coverage.indexed} vectors exceed the scan cap of "
+            f"{rooms.options.semantic.scan_cap}; an incomplete scan is not exact, so the "
+            "semantic channel is off",
+            vectors=coverage.indexed,
+            cap=rooms.options.semantic.scan_cap,
+        )
+    try:
+        query = embedder.embed_query(text)
+    except ProviderError as error:
+        return _off("semantic_query_failed", f"the query could not be embedded: {error}")
+    return _scored(rooms, sight, query, coverage.missing + coverage.stale)
+
+
+def _scored(rooms: Rooms, sight: Sight, query: Float32, behind: int) -> DenseScores:
+    assert rooms.embedder is not None
+    view = rooms.semantic.view(
+        sight.tx.connection, sight.rows, rooms.embedder.digest, rooms.embedder.profile.dimensions
+    )
+    turn = view.scores(query)
+    lengths, whole = view.kept(lambda means: _lengths(sight, means))
+    layout = whole
+    if sight.mask is not None and not sight.mask.all():
+        layout = Layout(sight.rows, sight.rows.octets, sight.mask, DENSE_WINDOW)
+    window = window_scores(turn, layout, lengths.of(layout))
+    diagnostics: tuple[Diagnostic, ...] = ()
+    if behind:
+        diagnostics = (
+            Diagnostic(
+                "semantic_stale",
+                f"{behind} evidence have no vector of their present text; run sync_semantic",
+                {"missing": behind},
+            ),
+        )
+    return DenseScores(turn, window, True, diagnostics, query, view)
+
+
+def _lengths(sight: Sight, means: npt.NDArray[np.float32]) -> tuple[WindowLengths, Layout]:
+    whole = Layout(sight.rows, sight.rows.octets, None, DENSE_WINDOW)
+    return WindowLengths(means, whole), whole

@@ -1,0 +1,55 @@
+"""Projections after the commit: what the ledger holds is made findable, or said not to be."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from evicortex.errors import LedgerError
+from evicortex.ledger import NamespaceRow, Transaction
+from evicortex.pipeline.embedding import embed_due
+from evicortex.pipeline.wiring import Rooms
+from evicortex.types import Diagnostic
+
+
+def bring_up_to_date(
+    rooms: Rooms,
+    namespace: str,
+    *,
+    after: int | None = None,
+    strict: bool = False,
+    on_progress: Callable[[int], None] | None = None,
+) -> tuple[Diagnostic, ...]:
+    """Index what the namespace's projections lack; return what could not be indexed.
+
+    The evidence is committed already, so a projection that fails is reported, never raised,
+    unless ``strict``. Recall analyses what is not indexed in memory, and the next write or
+    sync repairs it. Evidence past the row ``after`` is also embedded, when an encoder is on.
+    """
+    try:
+        with rooms.ledger.write() as tx:
+            ns = tx.namespace(namespace)
+            if ns is not None:
+                rooms.lexical.sync(tx.connection, ns.namespace_id)
+    except LedgerError as error:
+        if strict:
+            raise
+        return (
+            Diagnostic(
+                "lexical_not_indexed",
+                f"the evidence is committed but not yet in the full-text projection: {error}",
+            ),
+        )
+    if after is None or rooms.embedder is None:
+        return ()
+    return embed_due(rooms, namespace, after=after, on_progress=on_progress).diagnostics
+
+
+def forget(rooms: Rooms, tx: Transaction, ns: NamespaceRow, row_ids: Sequence[int]) -> None:
+    """Remove rows from every projection, in the transaction that purges their evidence."""
+    rooms.lexical.remove(tx.connection, row_ids)
+    rooms.semantic.remove(tx.connection, ns.namespace_id, row_ids)
+
+
+def clear(rooms: Rooms, tx: Transaction, ns: NamespaceRow) -> None:
+    """Throw away what can be derived again without a provider."""
+    rooms.lexical.clear(tx.connection, ns.namespace_id)

@@ -1,0 +1,326 @@
+"""The way out: a question in, ranked evidence or a packed and cited context out."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from functools import partial
+from typing import Any
+
+from evicortex.errors import InputError
+from evicortex.ledger import claims as claim_ledger
+from evicortex.ledger import evidence as evidence_ledger
+from evicortex.ledger.claim_texts import newest_claim
+from evicortex.pipeline.channels import Ranking, rank
+from evicortex.pipeline.reranking import reranked
+from evicortex.pipeline.sight import Question, Sight, check_question, look
+from evicortex.pipeline.wiring import Rooms
+from evicortex.policy.candidates import PackCandidate
+from evicortex.policy.echo import is_mostly_recalled
+from evicortex.policy.exclusion import rejects
+from evicortex.policy.fusion import channel_scores
+from evicortex.policy.packing import PackQuery, checked_budget, pack
+from evicortex.policy.query import QueryAnalysis, analyze
+from evicortex.policy.support import SupportEvidence, assess
+from evicortex.types import (
+    Claim,
+    ContextPack,
+    Diagnostic,
+    Evidence,
+    Hit,
+    SearchResult,
+    Support,
+    TimeInput,
+)
+
+MAX_LIMIT = 10_000
+"""Most hits that one search returns."""
+
+
+class _Found:
+    """What one recall found in one snapshot."""
+
+    def __init__(
+        self,
+        candidates: Sequence[PackCandidate],
+        analysis: QueryAnalysis,
+        ranking: Ranking,
+        sight: Sight,
+        diagnostics: Sequence[Diagnostic],
+    ) -> None:
+        self.candidates = candidates
+        self.analysis = analysis
+        self.ranking = ranking
+        self.sight = sight
+        self.diagnostics = diagnostics
+
+
+def _find(rooms: Rooms, sight: Sight, question: Question, limit: int) -> _Found:
+    analysis = analyze(
+        question.text,
+        actors=tuple(sight.people.names.values()),
+        aliases={alias: sight.people.names[actor] for alias, actor in sight.people.aliases.items()},
+        now=question.now,
+        query_actor=question.query_actor,
+        rare=sight.is_rare,
+        policy=rooms.options.query,
+    )
+    ranking = rank(rooms, sight, question, analysis, limit)
+    candidates, diagnostics = _candidates(rooms, sight, question, analysis, ranking)
+    candidates, more = reranked(rooms, question.text, candidates)
+    return _Found(candidates, analysis, ranking, sight, (*ranking.diagnostics, *diagnostics, *more))
+
+
+def _candidates(
+    rooms: Rooms, sight: Sight, question: Question, analysis: QueryAnalysis, ranking: Ranking
+) -> tuple[list[PackCandidate], list[Diagnostic]]:
+    """Return the ranked rows with their claims, marked where the question rules them out."""
+    row_ids = sight.rows.row_ids[ranking.rows].tolist()
+    stored = evidence_ledger.fetch(sight.tx, sight.ns, row_ids)
+    channels = channel_scores(ranking.channels, sight.mask, ranking.rows)
+    claims, replaced = _beliefs(rooms, sight, question, stored)
+    candidates: list[PackCandidate] = []
+    echoes: list[str] = []
+    for row_id, row, found in zip(row_ids, ranking.rows.tolist(), channels, strict=True):
+        evidence = stored[row_id]
+        if is_mostly_recalled(evidence.content):
+            echoes.append(evidence.evidence_id)
+            continue
+        ends = replaced.get(row_id, ())
+        candidates.append(
+            PackCandidate(
+                evidence=evidence,
+                score=float(ranking.scores[row]),
+                channels=found,
+                claims=claims.get(evidence.evidence_id, ()),
+                superseded=row_id in replaced,
+                superseded_by=ends,
+                excluded=any(rejects(each, evidence.content) for each in analysis.exclusions),
+            )
+        )
+    diagnostics: list[Diagnostic] = []
+    if echoes:
+        diagnostics.append(
+            Diagnostic(
+                "recalled_context",
+                f"{len(echoes)} evidence are recalled context that was stored again; "
+                "they are left out",
+                {"evidence_ids": tuple(echoes)},
+            )
+        )
+    return candidates, diagnostics
+
+
+def _beliefs(
+    rooms: Rooms, sight: Sight, question: Question, stored: Mapping[int, Evidence]
+) -> tuple[dict[str, tuple[Claim, ...]], dict[int, tuple[Claim, ...]]]:
+    """Return claims by evidence id, and by row the claims that replaced a superseded one."""
+    if newest_claim(sight.tx, sight.ns) == 0:
+        return {}, {}
+    of_evidence = partial(
+        claim_ledger.of_evidence,
+        sight.tx,
+        sight.ns,
+        as_of=question.now,
+        known_at=question.known_at,
+        order=rooms.options.authorities,
+    )
+    claims = of_evidence([evidence.evidence_id for evidence in stored.values()])
+    ends = claim_ledger.superseded_evidence(
+        sight.tx,
+        sight.ns,
+        stored,
+        as_of=question.now,
+        known_at=question.known_at,
+        order=rooms.options.authorities,
+    )
+    wanted = {evidence_id for end in ends.values() for evidence_id in end.evidence_ids}
+    newer = of_evidence(wanted)
+    by_id = {claim.claim_id: claim for group in newer.values() for claim in group}
+    replaced = {
+        row: tuple(by_id[claim_id] for claim_id in end.claim_ids if claim_id in by_id)
+        for row, end in ends.items()
+    }
+    return claims, replaced
+
+
+def search(
+    rooms: Rooms,
+    namespace: str,
+    query: str,
+    *,
+    limit: int,
+    query_actor: str | None,
+    as_of: TimeInput | None,
+    known_at: TimeInput | None,
+    sessions: Sequence[str] | None,
+    actors: Sequence[str] | None,
+    include_superseded: bool,
+) -> SearchResult:
+    """Return ranked evidence; see ``EviCortex.search``."""
+    if type(limit) is not int or not 0 <= limit <= MAX_LIMIT:
+        raise InputError(f"limit is an integer from 0 to {MAX_LIMIT:,}, not {limit!r}")
+    question = check_question(
+        rooms,
+        namespace,
+        query,
+        query_actor=query_actor,
+        as_of=as_of,
+        known_at=known_at,
+        sessions=sessions,
+        actors=actors,
+        include_superseded=include_superseded,
+    )
+    with rooms.ledger.read() as tx:
+        ns = tx.namespace(namespace)
+        if ns is None:
+            return SearchResult((), (_EMPTY,))
+        sight = look(rooms, tx, ns, question)
+        found = _find(rooms, sight, question, rooms.options.recall.candidates + limit)
+    shown = [
+        candidate
+        for candidate in found.candidates
+        if not candidate.excluded and (include_superseded or not candidate.superseded)
+    ]
+    hits = tuple(
+        Hit(candidate.evidence, place, candidate.score, candidate.channels, candidate.superseded)
+        for place, candidate in enumerate(shown[:limit], start=1)
+    )
+    return SearchResult(hits, _diagnostics(rooms, found))
+
+
+_EMPTY = Diagnostic("namespace_empty", "nothing was ever stored in this namespace")
+
+
+def recall(
+    rooms: Rooms,
+    namespace: str,
+    query: str,
+    *,
+    budget_tokens: int,
+    query_actor: str | None,
+    as_of: TimeInput | None,
+    known_at: TimeInput | None,
+    sessions: Sequence[str] | None,
+    actors: Sequence[str] | None,
+    include_superseded: bool,
+) -> ContextPack:
+    """Return a pack; see ``EviCortex.recall``."""
+    budget = checked_budget(budget_tokens)
+    question = check_question(
+        rooms,
+        namespace,
+        query,
+        query_actor=query_actor,
+        as_of=as_of,
+        known_at=known_at,
+        sessions=sessions,
+        actors=actors,
+        include_superseded=include_superseded,
+    )
+    with rooms.ledger.read() as tx:
+        ns = tx.namespace(namespace)
+        if ns is None:
+            return _nothing(rooms, budget, namespace)
+        sight = look(rooms, tx, ns, question)
+        wanted = budget // rooms.options.recall.tokens_per_candidate
+        found = _find(rooms, sight, question, rooms.options.recall.candidates + wanted)
+        return _packed(rooms, question, found, budget)
+
+
+def _packed(rooms: Rooms, question: Question, found: _Found, budget: int) -> ContextPack:
+    policy = replace(
+        rooms.options.packing,
+        include_superseded=question.include_superseded or rooms.options.packing.include_superseded,
+    )
+    packed = pack(
+        found.candidates,
+        budget=budget,
+        counter=rooms.counter,
+        policy=policy,
+        query=PackQuery(question.text, found.ranking.lexical.idf),
+        nothing_because="no_match" if found.sight.count else "namespace_empty",
+    )
+    return ContextPack(
+        text=packed.text,
+        token_count=packed.token_count,
+        budget_tokens=budget,
+        items=packed.items,
+        omitted=packed.omitted,
+        support=_support(rooms, found),
+        diagnostics=(*_diagnostics(rooms, found), *packed.diagnostics),
+        trace=_trace(question, found),
+    )
+
+
+def _support(rooms: Rooms, found: _Found) -> Support:
+    sight, ranking = found.sight, found.ranking
+    return assess(
+        SupportEvidence.measure(
+            found.analysis,
+            ranking.lexical,
+            sight.rows.actor,
+            sight.people.names,
+            literal=bool(ranking.literal and len(ranking.literal.rows)),
+            unknown=sight.unknown_names(found.analysis),
+        ),
+        policy=rooms.options.support,
+        calibration=rooms.options.calibration,
+    )
+
+
+def _trace(question: Question, found: _Found) -> dict[str, Any]:
+    """Return what is needed to see why the pack is what it is."""
+    analysis, ranking = found.analysis, found.ranking
+    return {
+        "namespace": question.namespace,
+        "as_of": None if question.as_of is None else question.as_of.isoformat(),
+        "known_at": None if question.known_at is None else question.known_at.isoformat(),
+        "now": question.now.isoformat(),
+        "rows": len(found.sight.rows),
+        "allowed": found.sight.count,
+        "terms": tuple(analysis.terms),
+        "text": analysis.text,
+        "kind": analysis.kind,
+        "actors": tuple(analysis.actors),
+        "actor": analysis.actor,
+        "exclusions": tuple(each.phrase for each in analysis.exclusions),
+        "intervals": tuple(
+            (start.isoformat(), end.isoformat()) for start, end in found.sight.intervals(analysis)
+        ),
+        "channels": tuple(ranking.channels),
+        "lexical_factor": ranking.lexical_factor,
+        "candidates": len(found.candidates),
+    }
+
+
+def _diagnostics(rooms: Rooms, found: _Found) -> tuple[Diagnostic, ...]:
+    return (*semantic_state(rooms), *found.diagnostics)
+
+
+def semantic_state(rooms: Rooms) -> tuple[Diagnostic, ...]:
+    """Say when the semantic channel is off, or only a diagnostic encoder is on."""
+    if rooms.embedder is None:
+        return (Diagnostic("semantic_off", rooms.semantic_off_because),)
+    if not rooms.embedder.profile.semantic:
+        return (
+            Diagnostic(
+                "semantic_diagnostic",
+                f"{rooms.embedder.profile.model_id} is a diagnostic encoder, no semantic model",
+            ),
+        )
+    return ()
+
+
+def _nothing(rooms: Rooms, budget: int, namespace: str) -> ContextPack:
+    packed = pack([], budget=budget, counter=rooms.counter, nothing_because="namespace_empty")
+    return ContextPack(
+        text=packed.text,
+        token_count=packed.token_count,
+        budget_tokens=budget,
+        items=(),
+        omitted=(),
+        support=Support("insufficient", None, ("nothing was ever stored in this namespace",)),
+        diagnostics=(*semantic_state(rooms), *packed.diagnostics),
+        trace={"namespace": namespace, "rows": 0, "allowed": 0},
+    )

@@ -1,0 +1,146 @@
+"""The rooms of one open cortex, and how they are connected."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+
+from evicortex.errors import InputError
+from evicortex.ledger import Ledger, LedgerOptions
+from evicortex.pipeline.claim_words import ClaimWordsCache
+from evicortex.policy.aliases import Address, addresses
+from evicortex.policy.fusion import FusionWeights
+from evicortex.policy.packing import PackingPolicy
+from evicortex.policy.query import QueryPolicy
+from evicortex.policy.support import Calibration, SupportPolicy
+from evicortex.projections.lexical import LexicalOptions, LexicalProjection
+from evicortex.projections.literal import LiteralOptions
+from evicortex.projections.notes import TextNotes
+from evicortex.projections.resident import ResidentOptions, ResidentRows
+from evicortex.projections.semantic import SemanticOptions, SemanticProjection
+from evicortex.protocols import Clock
+from evicortex.types import TimeInput
+from evicortex.validation import (
+    CheckedEmbedder,
+    CheckedExtractor,
+    CheckedReranker,
+    CheckedTokenCounter,
+)
+from evicortex.validity import DEFAULT_ORDER, AuthorityOrder, PredicateRegistry, to_utc
+
+
+class SystemClock:
+    """The machine's clock."""
+
+    def now(self) -> datetime:
+        """Return the present as an aware UTC datetime."""
+        return datetime.now(UTC)
+
+
+@dataclass(frozen=True, slots=True)
+class RecallOptions:
+    """How much a recall looks at.
+
+    ``candidates`` best rows go on to packing at least, and one more for every
+    ``tokens_per_candidate`` tokens of the budget; ``claim_candidates`` best claims are looked at.
+    """
+
+    candidates: int = 200
+    tokens_per_candidate: int = 10
+    claim_candidates: int = 64
+
+    def __post_init__(self) -> None:
+        if min(self.candidates, self.tokens_per_candidate, self.claim_candidates) < 1:
+            raise InputError("recall options are counts of at least 1")
+
+
+@dataclass(frozen=True, slots=True)
+class RoomOptions:
+    """Everything the rooms can be told, composed by ``settings``."""
+
+    ledger: LedgerOptions = field(default_factory=LedgerOptions)
+    resident: ResidentOptions = field(default_factory=ResidentOptions)
+    lexical: LexicalOptions = field(default_factory=LexicalOptions)
+    literal: LiteralOptions = field(default_factory=LiteralOptions)
+    semantic: SemanticOptions = field(default_factory=SemanticOptions)
+    query: QueryPolicy = field(default_factory=QueryPolicy)
+    fusion: FusionWeights = field(default_factory=FusionWeights)
+    packing: PackingPolicy = field(default_factory=PackingPolicy)
+    support: SupportPolicy = field(default_factory=SupportPolicy)
+    calibration: Calibration | None = None
+    recall: RecallOptions = field(default_factory=RecallOptions)
+    predicates: PredicateRegistry = field(default_factory=PredicateRegistry)
+    authorities: AuthorityOrder = DEFAULT_ORDER
+
+
+class Rooms:
+    """One open cortex: the ledger, its projections, and checked providers.
+
+    ``embedder`` is made when it is first needed, so that reading claims does not load a model.
+    """
+
+    def __init__(
+        self,
+        ledger: Ledger,
+        options: RoomOptions,
+        clock: Clock,
+        counter: CheckedTokenCounter,
+        *,
+        embedder: Callable[[], CheckedEmbedder | str],
+        extractor: CheckedExtractor | None = None,
+        reranker: CheckedReranker | None = None,
+    ) -> None:
+        self.ledger = ledger
+        self.options = options
+        self.clock = clock
+        self.counter = counter
+        self.extractor = extractor
+        self.reranker = reranker
+        self.resident = ResidentRows(options.resident)
+        self.lexical = LexicalProjection(options.lexical)
+        self.semantic = SemanticProjection(options.semantic)
+        self.addresses: TextNotes[Address] = TextNotes(address_notes)
+        self.claim_words = ClaimWordsCache()
+        self._make_embedder = embedder
+        self._embedder: CheckedEmbedder | str | None = None
+        self._lock = threading.Lock()
+
+    def _resolved(self) -> CheckedEmbedder | str:
+        with self._lock:
+            if self._embedder is None:
+                self._embedder = self._make_embedder()
+            return self._embedder
+
+    @property
+    def embedder(self) -> CheckedEmbedder | None:
+        """The encoder, or ``None`` when the semantic channel is off."""
+        found = self._resolved()
+        return None if isinstance(found, str) else found
+
+    @property
+    def semantic_off_because(self) -> str:
+        """Why there is no encoder; empty when there is one."""
+        found = self._resolved()
+        return found if isinstance(found, str) else ""
+
+    def close(self) -> None:
+        """Let go of caches and of the file."""
+        self.lexical.close()
+        self.semantic.drop()
+        self.resident.drop()
+        self.addresses.close()
+        self.claim_words.close()
+        self.ledger.close()
+
+
+def address_notes(row: int, actor: int, text: str) -> list[Address]:
+    """Return the addresses in one text; evidence without an actor addresses nobody known."""
+    return addresses(row, actor, text) if actor else []
+
+
+def moment(value: TimeInput | None, name: str, default: datetime) -> datetime:
+    """Return an aware UTC datetime, or ``default``; errors as ``validity.to_utc``."""
+    asked = to_utc(value, name)
+    return default if asked is None else asked
