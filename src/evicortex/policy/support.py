@@ -41,14 +41,19 @@ class SupportPolicy:
         coverage: Least share of the question's idf mass that one turn must hold.
         margin: Least difference between the best turn of the actors asked about and the best
             of all others; negative, because others ask and echo.
+        claim: Share of the question's words, weighted by confidence, from which on a claim that
+            is held supports the question by itself, whatever the turns say.
     """
 
     coverage: float = 0.2
     margin: float = -0.1
+    claim: float = 0.6
 
     def __post_init__(self) -> None:
-        if not (0 <= self.coverage <= 1 and -1 <= self.margin <= 1):
-            raise InputError("coverage lies between 0 and 1, margin between -1 and 1")
+        if not (0 <= self.coverage <= 1 and -1 <= self.margin <= 1 and 0 < self.claim <= 1):
+            raise InputError(
+                "coverage lies between 0 and 1, margin between -1 and 1, claim above 0 up to 1"
+            )
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,6 +68,7 @@ class SupportEvidence:
             of anyone when the question asks about nobody in particular.
         others: The same for everybody else; 0 when nobody in particular is asked about.
         literal: Whether the literal query stands in a text.
+        claim: Best share of the question's words in a claim that is held; 0 for none.
     """
 
     terms: int
@@ -70,7 +76,8 @@ class SupportEvidence:
     unknown: tuple[str, ...]
     covered: float
     others: float
-    literal: bool
+    literal: bool = False
+    claim: float = 0.0
 
     @classmethod
     def measure(
@@ -82,6 +89,7 @@ class SupportEvidence:
         *,
         literal: bool = False,
         unknown: Sequence[str] = (),
+        claims: npt.NDArray[np.floating] | None = None,
     ) -> SupportEvidence:
         """Measure a question.
 
@@ -92,6 +100,7 @@ class SupportEvidence:
             names: Actors by id.
             literal: Whether the literal query was found.
             unknown: Names that no text of the namespace holds.
+            claims: The claims channel: share of the question's words in a held claim, by row.
         """
         shares = lexical.coverage
         asked = analysis.actors or ((analysis.actor,) if analysis.actor else ())
@@ -101,7 +110,8 @@ class SupportEvidence:
             theirs = np.isin(actor, ids)
             covered = float(shares[theirs].max(initial=0.0))
             others = float(shares[~theirs].max(initial=0.0))
-        return cls(len(analysis.terms), asked, tuple(unknown), covered, others, literal)
+        claim = 0.0 if claims is None else float(claims.max(initial=0.0))
+        return cls(len(analysis.terms), asked, tuple(unknown), covered, others, literal, claim)
 
     @property
     def margin(self) -> float:
@@ -142,34 +152,47 @@ def assess(
     calibration: Calibration | None = None,
 ) -> Support:
     """Return the verdict, with the probability when there is a calibration, and why."""
+    chosen = policy or SupportPolicy()
     probability = None if calibration is None else calibration.probability(evidence)
+    if evidence.unknown:
+        names = ", ".join(evidence.unknown)
+        return Support("insufficient", probability, (f"nothing remembered mentions {names}",))
+    direct = _stands_by_itself(evidence, chosen)
+    if direct is not None:
+        return Support("supported", probability, (direct,))
     refusal = _nothing_found(evidence)
-    if refusal is None and not evidence.literal:
-        if calibration is None:
-            refusal = _too_little(evidence, policy or SupportPolicy())
-        else:
-            refusal = _improbable(evidence, calibration)
+    if refusal is None:
+        refusal = (
+            _too_little(evidence, chosen)
+            if calibration is None
+            else _improbable(evidence, calibration)
+        )
     if refusal is not None:
         return Support("insufficient", probability, (refusal,))
-    return Support("supported", probability, (_found(evidence),))
+    found = f"a turn of {_people(evidence)} holds {evidence.covered:.0%} of the question's weight"
+    return Support("supported", probability, (found,))
 
 
 def _people(evidence: SupportEvidence) -> str:
     return " and ".join(evidence.asked) if evidence.asked else "anyone"
 
 
-def _nothing_found(evidence: SupportEvidence) -> str | None:
-    if evidence.unknown:
-        return f"nothing that is remembered mentions {', '.join(evidence.unknown)}"
+def _stands_by_itself(evidence: SupportEvidence, policy: SupportPolicy) -> str | None:
     if evidence.literal:
-        return None
+        return "the literal query stands in a text"
+    if evidence.claim >= policy.claim:
+        return f"a claim that is held shares {evidence.claim:.0%} of the question's words"
+    return None
+
+
+def _nothing_found(evidence: SupportEvidence) -> str | None:
     if evidence.terms == 0:
         return "the question has no informative term"
-    if evidence.covered == 0.0:
-        if evidence.others > 0.0:
-            return f"no turn of {_people(evidence)} holds a term of the question; others' do"
-        return "no turn holds an informative term of the question"
-    return None
+    if evidence.covered > 0.0:
+        return None
+    if evidence.others > 0.0:
+        return f"no turn of {_people(evidence)} holds a term of the question; others' do"
+    return "no turn holds an informative term of the question"
 
 
 def _too_little(evidence: SupportEvidence, policy: SupportPolicy) -> str | None:
@@ -194,9 +217,3 @@ def _improbable(evidence: SupportEvidence, calibration: Calibration) -> str | No
         f"the probability {probability:.2f} is below {calibration.threshold:.2f} "
         f"({calibration.source})"
     )
-
-
-def _found(evidence: SupportEvidence) -> str:
-    if evidence.literal:
-        return "the literal query stands in a text"
-    return f"a turn of {_people(evidence)} holds {evidence.covered:.0%} of the question's weight"
