@@ -16,7 +16,6 @@ one contiguous range; its frequency is then a difference of two running sums.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -249,11 +248,3 @@ class Scorer:
         if self._layout.whole:
             return single[:-1]
         return np.take(single, self._layout.place, mode="clip")
-
-
-def score(layout: Layout, postings: Sequence[Posting]) -> Bm25Scores:
-    """Score every row for the terms of one query, each given once; see :class:`Bm25Scores`."""
-    scorer = Scorer(layout)
-    for posting in postings:
-        scorer.add(*layout.places(posting))
-    return scorer.scores()

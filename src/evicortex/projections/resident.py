@@ -208,8 +208,6 @@ class _Namespace:
     def _extended(self, connection: apsw.Connection, last_row_id: int) -> NamespaceRows:
         rows = self.rows
         found = connection.execute(_SELECT, (rows.last_row_id, last_row_id)).fetchall()
-        if not found:
-            return rows
         row_ids, session, actor, effective, recorded, octets, source = map(
             list, zip(*found, strict=True)
         )
