@@ -68,12 +68,22 @@ def _month_of_year(match: re.Match[str], reading: Reading) -> Resolved | None:
     return Resolved(calendar.month(full_year(match["year"]), number), Granularity.MONTH)
 
 
+_AFTER_MONTH = pattern(rf"\b{either(MONTHS)}\.?,?{SPACE}(?:and|or){SPACE}$")
+
+
+def _has_cue(start: int, reading: Reading) -> bool:
+    before = reading.word_before(start)
+    if before in ("and", "or"):
+        return bool(_AFTER_MONTH.search(reading.text, max(0, start - 20), start))
+    return before in CUES
+
+
 def _bare_month(match: re.Match[str], reading: Reading) -> Resolved | None:
     name, relation = plain(match["month"]), relation_of(match)
     if not _is_month(match, reading, settled=relation in ("last", "next")):
         return None
     short = name not in MONTH_NAMES
-    cue = relation or reading.word_before(match.start()) in CUES
+    cue = bool(relation) or _has_cue(match.start(), reading)
     if not cue and (short or name in _ALSO_NAMES):
         return None
     if short and match["month"].islower():
@@ -101,7 +111,7 @@ def _numeric(match: re.Match[str], reading: Reading) -> Resolved:
 
 _FEASTS: Mapping[str, str] = {
     "new year eve": rf"new{SPACE}years?['’]?s?['’]?{SPACE}eve",
-    "new year": rf"new{SPACE}years?['’]?s?['’]?(?:{SPACE}day)?(?!{SPACE}resol)",
+    "new year": rf"new{SPACE}years?['’]?s?['’]?(?![\w'’])(?:{SPACE}day)?(?!{SPACE}resol)",
     "valentine": rf"valentine['’]?s(?:{SPACE}day)?",
     "patrick": rf"(?:st|saint)\.?{SPACE}(?:patrick|paddy)['’]?s{SPACE}day",
     "april fool": rf"april{SPACE}fools?['’]?s?{SPACE}day",

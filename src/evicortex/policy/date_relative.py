@@ -208,7 +208,7 @@ RELATIVE_FORMS: tuple[Form, ...] = (
     ),
     Form(
         "W",
-        pattern(rf"\b(?:{RELATION}{SPACE})?(?P<weekday>{WEEKDAY})(?![^\W_])"),
+        pattern(rf"\b(?:{RELATION}{SPACE})?(?P<weekday>{WEEKDAY})(?![^\W_]|-)"),
         _weekday,
     ),
     Form(

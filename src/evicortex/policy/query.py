@@ -197,7 +197,7 @@ _REQUESTS = re.compile(
     + r"(?:tell|show|list|find|give|get|suggest|recommend|remind|name|describe|summari[sz]e|explain"
     r"|search|look|help|compare|recall|bring|pick|choose|propose|write|plan|any|something|anything"
     r"|everything|everyone|anyone|someone)\b"
-    r"|\bI(?: am|['’]m)?(?: still| just| really| only)? (?:(?:want|need)(?! to\b)"
+    r"|(?<!what )(?<!that )(?<!which )(?<!all )\bI(?: am|['’]m)?(?: still| just| really| only)? (?:(?:want|need)(?! to\b)"
     r"|(?:look|search)ing for|would like)\b|\bI['’]d (?:like|love)\b|\bplease\b",
     re.IGNORECASE,
 )
