@@ -267,6 +267,41 @@ def test_the_earliest_known_overriding_claim_dates_the_conflict() -> None:
     assert state.superseded_at == 3
 
 
+def test_only_a_held_claim_overrides() -> None:
+    top = claim("top", "rome", 0, recorded=5, authority=Authority.SYSTEM)
+    mid = claim("mid", "oslo", 1, recorded=1)
+    low = claim("low", "bern", 2, recorded=2, authority=Authority.DOCUMENT)
+    states = resolve([top, mid, low], as_of=5)
+    assert states["mid"].status is states["low"].status is ClaimStatus.CONFLICTING
+    assert states["low"].conflicts_with == ("top", "mid")
+    assert states["low"].superseded_at == 5
+    agreeing = low._replace(value="rome")
+    assert resolve([top, mid, agreeing], as_of=5)["low"].status is ClaimStatus.HELD
+
+
+def test_the_earliest_known_of_all_later_claims_dates_the_supersession() -> None:
+    group = [
+        claim("first", "a", 1, recorded=2),
+        claim("second", "b", 2, recorded=4),
+        claim("third", "c", 3, recorded=5),
+        claim("fourth", "a", 4, recorded=3),
+    ]
+    states = resolve(group, as_of=9)
+    assert states["first"].superseded_by == ("second",)
+    assert states["first"].superseded_at == 4
+    assert states["second"].superseded_at == 4
+    assert states["third"].superseded_at == 5
+
+
+def test_among_equals_only_the_later_claim_decides_and_nothing_conflicts() -> None:
+    only = claim("only", "red", 1, recorded=1)
+    both = claim("both", "green", 2, recorded=2, cardinality="multi")
+    rumour = claim("rumour", "red", 3, recorded=3, authority=Authority.DOCUMENT)
+    states = resolve([only, both, rumour], as_of=5)
+    assert {s.status for s in states.values()} == {ClaimStatus.HELD}
+    assert all(s.conflicts_with == () for s in states.values())
+
+
 def test_five_hundred_unrelated_claims_supersede_nothing() -> None:
     many = [claim(f"c{i}", f"v{i}", i, recorded=i + 1, subject=f"subject {i}") for i in range(500)]
     states = resolve(many, as_of=1000)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Collection, Iterable, Iterator, Sequence
-from itertools import accumulate
 from typing import Final, NamedTuple
 
 from evicortex.types import Authority, Cardinality, ClaimStatus, Polarity
@@ -270,7 +269,7 @@ class _Group:
                     for (value, polarity), side in sides.items()
                     if _contradicts(claim, value, polarity)
                     for j in side
-                    if j > i and self.ranks[j] < self.ranks[i] and self.held[i] & self.standing[j]
+                    if self.ranks[j] < self.ranks[i] and self.held[i] & self.standing[j]
                 ]
                 for j in sorted(rivals):
                     start, end = self.stretch(self.held[i] & self.standing[j], -1)
@@ -285,11 +284,10 @@ class _Statement(NamedTuple):
 
 
 class _Camp(NamedTuple):
-    """Claims by start; ``known``: the first recording of a held one up to here."""
+    """Claims by start, and when the first held one of them was recorded."""
 
-    rows: list[int]
     ids: tuple[str, ...]
-    known: list[int]
+    known: int
 
 
 def _opposed(
@@ -396,9 +394,8 @@ class _Moment:
         """Find who contradicts whom by authority alone, among the claims that stand.
 
         Claims of one rank, value, polarity and cardinality have the same opponents, so these are
-        looked up once for all of them: the higher ones that start before a claim, and the lower
-        ones that start after it. The single-valued claims of one rank that stand agree, so few
-        statements contradict many others and the work stays near linear.
+        looked up once for all of them. The single-valued claims of one rank that stand agree, so
+        few statements contradict many others and the work stays near linear.
         """
         stand = (ClaimStatus.HELD, ClaimStatus.CONFLICTING)
         statements: dict[_Statement, list[int]] = {}
@@ -419,23 +416,21 @@ class _Moment:
             for camp in (above, below):
                 if camp not in camps:
                     camps[camp] = self._camp(i for other in camp for i in statements[other])
-            self._set_conflicts(statements[statement], camps[above], camps[below])
+            for i in statements[statement]:
+                # What stands above is earlier, what stands below is later: else one would end.
+                self.conflicting[i] = camps[above].ids + camps[below].ids
+                if self.statuses[i] is ClaimStatus.CONFLICTING:
+                    self.overridden_at[i] = camps[above].known
 
     def _camp(self, members: Iterable[int]) -> _Camp:
         rows = sorted(members)
         claims = [self.group.active[i] for i in rows]
-        known = (
-            claim.recorded_at if self.statuses[i] is ClaimStatus.HELD else MAX_MICROS
+        held = (
+            claim.recorded_at
             for i, claim in zip(rows, claims, strict=True)
+            if self.statuses[i] is ClaimStatus.HELD
         )
-        return _Camp(rows, tuple(c.claim_id for c in claims), list(accumulate(known, min)))
-
-    def _set_conflicts(self, own: Sequence[int], above: _Camp, below: _Camp) -> None:
-        for i in own:
-            before, after = bisect_right(above.rows, i), bisect_right(below.rows, i)
-            self.conflicting[i] = above.ids[:before] + below.ids[after:]
-            if self.statuses[i] is ClaimStatus.CONFLICTING:
-                self.overridden_at[i] = above.known[before - 1]
+        return _Camp(tuple(claim.claim_id for claim in claims), min(held, default=MAX_MICROS))
 
     def _agreeing(self) -> dict[int, tuple[str, ...]]:
         """Return for each claim the others of its value that stand, or fell to the same claim."""
