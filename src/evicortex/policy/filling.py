@@ -35,6 +35,8 @@ nothing: WordPiece gives none for white space and one for any word of more than 
 """
 COUNTED_CHARACTERS: Final = 250_000
 """A text that is too long to fit and longer than this is not counted to say what it would cost."""
+CUT_CHARACTERS: Final = 50_000
+"""A unit that is longer than this is not cut into pieces: rank its passages instead."""
 
 
 class Size(NamedTuple):
@@ -183,7 +185,7 @@ class Filling:
         """Return what may be shown of ``candidate``, the best form first."""
         if room < (_SMALLEST_TEXT if self._cutter is None else _SMALLEST_PIECE):
             return ()
-        if self._cutter is None or unit.end - unit.start > COUNTED_CHARACTERS:
+        if self._cutter is None or unit.end - unit.start > CUT_CHARACTERS:
             return ((unit,),)
         return self._cutter.forms(
             candidate.evidence.content,

@@ -229,9 +229,9 @@ _MONTHS = (
 def header(day: date | None, session: str | None) -> Escaped:
     """Return the header of a session, with its line feed; ``session`` only if it is to show."""
     shown = "undated" if day is None else f"{day.day} {_MONTHS[day.month - 1]} {day.year}"
-    if session is None:
+    name = escaped_name(session or "")
+    if not name.text:
         return Escaped(f"## {shown}\n", _NO_CODES)
-    name = escaped_name(session)
     return Escaped(f"## {shown} · session {name.text}\n", name.codes)
 
 
