@@ -78,6 +78,9 @@ def _verify(tx: Transaction, namespace: str | None) -> VerifyReport:
 
 
 def _file_problems(tx: Transaction) -> Iterator[Problem]:
+    # FTS5's integrity check trusts the index structure that this connection has in memory, which
+    # another connection may have replaced since; a query makes it look again.
+    tx.connection.execute("SELECT rowid FROM lexical WHERE lexical MATCH '\"n0\"'").fetchall()
     for (message,) in tx.connection.execute("PRAGMA integrity_check(20)"):
         if message != "ok":
             yield Problem("file.structure", "", f"SQLite's integrity check says: {message}")
