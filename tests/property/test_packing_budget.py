@@ -110,7 +110,7 @@ def build(candidate, rows):
 
 
 @pytest.mark.parametrize("counter", COUNTERS, ids=repr)
-@settings(max_examples=25)
+@settings(max_examples=40)
 @given(rows=st.lists(FIELDS, max_size=10), budget=BUDGETS, policy=POLICIES)
 def test_the_budget_holds_for_any_counter(candidate, counter, rows, budget, policy):
     packed = pack(build(candidate, rows), budget=budget, counter=counter, policy=policy)
@@ -119,7 +119,7 @@ def test_the_budget_holds_for_any_counter(candidate, counter, rows, budget, poli
     assert bool(packed.text) == bool(packed.items)
 
 
-@settings(max_examples=80)
+@settings(max_examples=120)
 @given(rows=st.lists(FIELDS, max_size=8), budget=BUDGETS, policy=POLICIES)
 def test_items_spans_and_omissions_account_for_everything(candidate, rows, budget, policy):
     candidates = build(candidate, rows)
@@ -144,7 +144,7 @@ def test_items_spans_and_omissions_account_for_everything(candidate, rows, budge
     assert ("empty_pack" in {one.code for one in packed.diagnostics}) == (not packed.items)
 
 
-@settings(max_examples=80)
+@settings(max_examples=120)
 @given(rows=st.lists(FIELDS, max_size=8), policy=POLICIES)
 def test_nothing_stored_becomes_structure(candidate, rows, policy):
     packed = pack(

@@ -36,7 +36,7 @@ def forms(
     similarities=None,
     **policy,
 ):
-    cutter = Cutter(CuttingPolicy(**policy), QUERY, budget, words)
+    cutter = Cutter(CuttingPolicy(**({"whole_share": 0.35} | policy)), QUERY, budget, words)
     return list(
         cutter.forms(
             content,
@@ -56,6 +56,12 @@ WHOLE = (Span(0, len(TEXT)),)
 def test_whole_until_the_first_share_is_filled():
     assert forms(used=34)[0] == WHOLE
     assert forms(used=35)[0] == (MOVED, CAT)
+
+
+def test_by_default_half_of_the_budget_goes_to_whole_turns():
+    default = CuttingPolicy().whole_share
+    assert forms(used=49, whole_share=default)[0] == WHOLE
+    assert forms(used=50, whole_share=default)[0] == (MOVED, CAT)
 
 
 def test_then_the_best_two_pieces_in_their_order_and_then_one():
@@ -156,7 +162,7 @@ def test_a_pack_with_cuts(candidate):
         ],
         budget=45,
         counter=Words(),
-        policy=PackingPolicy(cut=True),
+        policy=PackingPolicy(cut=True, cutting=CuttingPolicy(whole_share=0.35)),
         query=QUERY,
     )
     assert packed.text.splitlines() == [

