@@ -147,27 +147,28 @@ class Names:
         ``rare`` says whether a folded word is so rare in the conversation that it may be a
         misspelt name; ``None`` takes no word for one.
         """
-        found = self._find_literal(text)
+        taken = bytearray(len(text))
+        found = self._find_literal(text, taken)
         tokens = _tokens(text) if self._entries else []
-        taken = {at for mention in found for at in range(mention.span.start, mention.span.end)}
         at = 0
         while at < len(tokens):
             entry = self._entry_at(text, tokens, at)
             if entry is None and rare is not None:
                 entry = self._misspelling(text, tokens[at], rare)
-            if entry is None or tokens[at].start in taken:
+            if entry is None:
                 at += 1
                 continue
             last = tokens[at + len(entry.tokens) - 1]
             first = tokens[at - 1] if entry.tokens[0] in _ROLES and at else tokens[at]
             span = Span(first.start, last.possessive)
-            found.append(NameMention(entry.actor, span, text[span.start : last.end], entry.source))
             at += len(entry.tokens)
+            if taken.find(1, span.start, span.end) < 0:
+                written = text[span.start : last.end]
+                found.append(NameMention(entry.actor, span, written, entry.source))
         return tuple(sorted(found, key=lambda mention: mention.span))
 
-    def _find_literal(self, text: str) -> list[NameMention]:
+    def _find_literal(self, text: str, taken: bytearray) -> list[NameMention]:
         found: list[NameMention] = []
-        taken = bytearray(len(text))
         for name, actor in self._literal:
             at = text.find(name)
             while at >= 0:

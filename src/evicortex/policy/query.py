@@ -262,6 +262,7 @@ def _actor_of(person: Person | None, actors: Sequence[str], query_actor: str | N
 
 _LOOSE_JOIN = re.compile(r"\b(?:and|or)[ ,]{1,3}(?=(?:and|or)\b)", re.IGNORECASE)
 _SPACE_BEFORE_MARK = re.compile(r" ([?.!,])")
+_COMMAS = re.compile(r",{2,}")
 
 
 def _without(query: str, spans: Sequence[Span]) -> str:
@@ -273,7 +274,7 @@ def _without(query: str, spans: Sequence[Span]) -> str:
         at = max(at, span.end)
     pieces.append(query[at:])
     joined = _LOOSE_JOIN.sub("", " ".join("".join(pieces).split()))
-    return _SPACE_BEFORE_MARK.sub(r"\1", joined)
+    return _COMMAS.sub(",", _SPACE_BEFORE_MARK.sub(r"\1", joined))
 
 
 def _terms(text: str, query: str, policy: QueryPolicy) -> tuple[str, ...]:
