@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
 
 from evicortex.ledger import Transaction
-from evicortex.pipeline.wiring import Rooms
+from evicortex.pipeline.wiring import People, Rooms
 from evicortex.policy.aliases import Uses, learn, uses
 from evicortex.projections.lexical import LexicalView
 from evicortex.projections.resident import NamespaceRows
@@ -19,14 +18,6 @@ Mask = npt.NDArray[np.bool_]
 
 USES_READ = 2_000
 """At most so many texts that hold a likely alias are read to judge it: the earliest ones."""
-
-
-@dataclass(frozen=True, slots=True)
-class People:
-    """Actors that the allowed rows know: id to name, and case-folded alias to id."""
-
-    names: Mapping[int, str]
-    aliases: Mapping[str, int]
 
 
 def people(
@@ -41,6 +32,22 @@ def people(
 
     ``every`` names all actors of the namespace by id.
     """
+    if mask is None:
+        state = (rows.generation, len(rows))
+        return rooms.people.get(
+            rows.namespace_id, state, lambda: _learned(rooms, tx, every, rows, view, None)
+        )
+    return _learned(rooms, tx, every, rows, view, mask)
+
+
+def _learned(
+    rooms: Rooms,
+    tx: Transaction,
+    every: Mapping[int, str],
+    rows: NamespaceRows,
+    view: LexicalView,
+    mask: Mask | None,
+) -> People:
     present = np.unique(rows.actor if mask is None else rows.actor[mask])
     names = {actor: every[actor] for actor in present.tolist() if actor in every}
     found = [

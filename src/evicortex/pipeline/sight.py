@@ -14,8 +14,8 @@ from evicortex.errors import InputError
 from evicortex.ledger import NamespaceRow, Transaction
 from evicortex.ledger.names import actor_names, session_ids
 from evicortex.pipeline.drafts import check_text
-from evicortex.pipeline.people import People, people
-from evicortex.pipeline.wiring import Rooms
+from evicortex.pipeline.people import people
+from evicortex.pipeline.wiring import People, Rooms
 from evicortex.policy.dates import Interval
 from evicortex.policy.query import QueryAnalysis
 from evicortex.projections.lexical import LexicalView

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable
+from collections import OrderedDict
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 
@@ -47,8 +48,8 @@ class RecallOptions:
     ``tokens_per_candidate`` tokens of the budget; ``claim_candidates`` best claims are looked at.
     """
 
-    candidates: int = 200
-    tokens_per_candidate: int = 10
+    candidates: int = 64
+    tokens_per_candidate: int = 12
     claim_candidates: int = 64
 
     def __post_init__(self) -> None:
@@ -103,6 +104,7 @@ class Rooms:
         self.semantic = SemanticProjection(options.semantic)
         self.addresses: TextNotes[Address] = TextNotes(address_notes)
         self.claim_words = ClaimWordsCache()
+        self.people = PeopleCache()
         self._make_embedder = embedder
         self._embedder: CheckedEmbedder | str | None = None
         self._lock = threading.Lock()
@@ -132,7 +134,45 @@ class Rooms:
         self.resident.drop()
         self.addresses.close()
         self.claim_words.close()
+        self.people.clear()
         self.ledger.close()
+
+
+@dataclass(frozen=True, slots=True)
+class People:
+    """Actors that the allowed rows know: id to name, and case-folded alias to id."""
+
+    names: Mapping[int, str]
+    aliases: Mapping[str, int]
+
+
+class PeopleCache:
+    """The people of whole namespaces, until a row is added or removed."""
+
+    _LIMIT = 1_024
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._held: OrderedDict[int, tuple[tuple[int, int], People]] = OrderedDict()
+
+    def get(self, namespace_id: int, state: tuple[int, int], make: Callable[[], People]) -> People:
+        """Return the people of a namespace in this state (generation, rows)."""
+        with self._lock:
+            held = self._held.get(namespace_id)
+        if held is not None and held[0] == state:
+            return held[1]
+        found = make()
+        with self._lock:
+            self._held[namespace_id] = (state, found)
+            self._held.move_to_end(namespace_id)
+            while len(self._held) > self._LIMIT:
+                self._held.popitem(last=False)
+        return found
+
+    def clear(self) -> None:
+        """Forget everything."""
+        with self._lock:
+            self._held.clear()
 
 
 def address_notes(row: int, actor: int, text: str) -> list[Address]:
