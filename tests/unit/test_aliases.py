@@ -23,6 +23,7 @@ def test_the_other_person_is_named_by_greetings_and_vocatives() -> None:
 
 def test_a_person_says_their_own_name() -> None:
     assert learned([(EMI, "By the way my name is Katharina")]) == {"katharina": EMI}
+    assert learned([(EMI, "My name is Emi")]) == {}
     assert learned([(ELISE, "I go by Lis, call me Lis")]) == {"lis": ELISE}
     assert learned([(EMI, "call me maybe"), (EMI, "call me Later")]) == {"later": EMI}
     assert learned([(EMI, "call me Later"), (EMI, "later later later")]) == {}

@@ -147,7 +147,7 @@ def fuse(
 def best(scores: Floats, limit: int) -> Rows:
     """Return the rows of the ``limit`` highest finite scores, ties by row."""
     candidates = np.flatnonzero(np.isfinite(scores))
-    if limit < len(candidates):
+    if 0 < limit < len(candidates):
         chosen = scores[candidates]
         floor = np.partition(chosen, len(chosen) - limit)[len(chosen) - limit]
         candidates = candidates[chosen >= floor]
