@@ -49,11 +49,11 @@ class Told:
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """A question, its pack, and whether the pack holds what answers it."""
+    """A question, its pack, and whether the pack is as the question expects it."""
 
     question: Question
     pack: ContextPack
-    answered: bool
+    as_expected: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -151,7 +151,9 @@ def _ask(cortex: EviCortex, namespace: str, question: Question) -> Asked:
     unwanted = any(
         word.casefold() in item.text.casefold() for word in question.absent for item in pack.items
     )
-    return Asked(question, pack, answered=cited.issuperset(question.answered_by) and not unwanted)
+    answered = cited.issuperset(question.answered_by) and not unwanted
+    doubted = pack.support.verdict == "insufficient" or not question.refused
+    return Asked(question, pack, as_expected=answered and doubted)
 
 
 def _forget(cortex: EviCortex, script: DemoScript, folder: Path) -> Forgotten:

@@ -57,8 +57,8 @@ def locomo_script(path: Path) -> DemoScript:
             "LoCoMo declares no claims and no model runs here, so the demonstration recorded "
             "in which session each speaker was last heard."
         ),
-        purge={"evidence_id": turn.external_id or ""},
-        purge_remark=f"One turn goes: the only one with the word '{word}'.",
+        purge={"session": turn.session or ""},
+        purge_remark=f"One session goes: the only one with the word '{word}'.",
         purged_words=(word,),
     )
 
@@ -111,16 +111,18 @@ def _trap(asked: Sequence[Any]) -> Iterator[Question]:
     """Yield the file's first adversarial question: it presumes what was never said."""
     for item in asked:
         if item.get("category") == _UNANSWERABLE:
-            yield Question(item["question"], "Nothing answers this", budget=_BUDGET)
+            yield Question(item["question"], "Nothing answers this", refused=True, budget=_BUDGET)
             return
 
 
 def _exclusion(speaker: str, drafts: Sequence[EvidenceDraft]) -> Question:
+    names = {(draft.actor or "").lower() for draft in drafts}
     counts = Counter(
         word.lower()
         for draft in drafts
         if draft.actor == speaker
         for word in _WORD.findall(draft.content)
+        if word.lower() not in names
     )
     word = counts.most_common(1)[0][0] if counts else "nothing"
     return Question(

@@ -19,7 +19,8 @@ BUNDLED = "demo_conversation.jsonl"
 class Question:
     """A question, the times it is asked for, and the external ids of what answers it.
 
-    ``absent`` are words that no cited text may hold; ``answered_by`` empty: nothing answers it.
+    ``absent`` are words that no cited text may hold. ``answered_by`` empty: nothing answers it;
+    ``refused``: the pack should say so.
     """
 
     text: str
@@ -28,14 +29,14 @@ class Question:
     as_of: str | None = None
     known_at: str | None = None
     absent: tuple[str, ...] = ()
+    refused: bool = False
     budget: int = 160
 
 
-class PurgeSelector(TypedDict, total=False):
-    """One of the selectors of ``purge``."""
+class PurgeSelector(TypedDict):
+    """The selector of what is purged."""
 
     session: str
-    evidence_id: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,5 +122,5 @@ _QUESTIONS = (
         "A hostile mail was remembered: it stays attributed data",
         answered_by=("s9:1",),
     ),
-    Question("Which motorcycle does Saskia ride?", "Nothing answers this"),
+    Question("Which university did Idris attend?", "Nothing answers this", refused=True),
 )

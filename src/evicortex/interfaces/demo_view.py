@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from textwrap import indent
+
 from rich.console import Group, RenderableType
-from rich.padding import Padding
 from rich.text import Text
 
 from evicortex.interfaces.demo import Asked, DemoReport, Forgotten
@@ -13,6 +14,7 @@ from evicortex.interfaces.tables import (
     claims_table,
     moment,
     pack_summary,
+    verbatim,
 )
 
 
@@ -53,10 +55,9 @@ def _asked(asked: Asked) -> RenderableType:
         for name, given in (("as of", question.as_of), ("as known on", question.known_at))
         if given
     ]
-    context = Text(printable(pack.text), no_wrap=True, overflow="ignore")
     return Group(
         Text(f"({', '.join([question.remark, *times])})", style="italic"),
-        Padding(context, (0, 0, 0, 4), expand=False),
+        verbatim(indent(pack.text, "    ")),
         Text(f"→ {pack_summary(pack)}", style="dim"),
         _answer(asked),
     )
@@ -69,10 +70,20 @@ def _answer(asked: Asked) -> Text:
         if item.external_id in asked.question.answered_by
     ]
     if not asked.question.answered_by:
-        return Text("→ no message answers it" if asked.answered else "→ an excluded word is cited")
-    if not asked.answered:
+        return Text(_nothing_expected(asked))
+    if not asked.as_expected:
         return Text("→ not all of the answer is among what is cited", style="red")
     return Text(f"→ the answer is in {' '.join(answers)}", style="green")
+
+
+def _nothing_expected(asked: Asked) -> str:
+    words = ", ".join(map(repr, asked.question.absent))
+    if asked.question.refused:
+        said = "and the pack says so" if asked.as_expected else "but the pack does not say so"
+        return f"→ no message answers it, {said}"
+    if not words:
+        return "→ no message answers it"
+    return f"→ nothing cited mentions {words}" if asked.as_expected else f"→ {words} is cited"
 
 
 def _forgotten(forgotten: Forgotten) -> RenderableType:
@@ -89,6 +100,6 @@ def _files(count: int) -> str:
 
 
 def _verdict(report: DemoReport) -> Text:
-    answered = sum(item.answered for item in report.asked)
+    answered = sum(item.as_expected for item in report.asked)
     done = f"{answered} of {len(report.asked)} questions as expected"
     return Text(done, style="bold green" if report.ok else "bold red")

@@ -114,7 +114,7 @@ def verify_table(report: VerifyReport) -> RenderableType:
 
 def _problems(title: str, found: Sequence[Problem]) -> Table:
     rows = ([cell(item.code), cell(item.namespace), cell(item.message)] for item in found)
-    return grid(("code", "namespace", "what"), rows, title=title)
+    return grid(("code", "namespace", "what"), rows, title=f"\n{title}")
 
 
 def export_table(report: ExportReport) -> RenderableType:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
@@ -65,6 +65,11 @@ def interval(validity: Validity) -> str:
     return f"{start} → {end}".strip()
 
 
+def verbatim(text: str) -> Text:
+    """Return stored text with its own line breaks and no others."""
+    return Text(printable(text), no_wrap=True, overflow="ignore")
+
+
 def pairs(rows: Iterable[tuple[str, Shown | Text]]) -> Table:
     """Return a two-column table: what it is, and its value."""
     table = Table(box=None, show_header=False, pad_edge=False)
@@ -75,11 +80,17 @@ def pairs(rows: Iterable[tuple[str, Shown | Text]]) -> Table:
     return table
 
 
-def grid(columns: Sequence[str], rows: Iterable[Sequence[Text]], *, title: str = "") -> Table:
-    """Return a table whose cells fold instead of losing text."""
+def grid(
+    columns: Sequence[str],
+    rows: Iterable[Sequence[Text]],
+    *,
+    title: str = "",
+    whole: Collection[str] = (),
+) -> Table:
+    """Return a table whose cells fold instead of losing text; columns in ``whole`` do not fold."""
     table = Table(box=box.SIMPLE_HEAD, title=title or None, title_justify="left", pad_edge=False)
     for column in columns:
-        table.add_column(column, overflow="fold")
+        table.add_column(column, overflow="fold", no_wrap=column in whole)
     for row in rows:
         table.add_row(*row)
     return table
@@ -89,19 +100,18 @@ def claims_table(claims: Sequence[Claim]) -> RenderableType:
     """One claim a row, in the order given."""
     if not claims:
         return Text("No claims.")
-    columns = ("claim", "subject", "predicate", "object", "held", "status", "from", "note")
-    return grid(columns, (_claim_row(claim) for claim in claims))
+    columns = ("about", "object", "held", "status", "claim", "evidence", "note")
+    return grid(columns, (_claim_row(claim) for claim in claims), whole=("claim", "evidence"))
 
 
 def _claim_row(claim: Claim) -> list[Text]:
     denied = "not " if claim.polarity is Polarity.NEGATIVE else ""
     return [
-        cell(claim.claim_id),
-        cell(claim.subject),
-        cell(claim.predicate),
+        cell(f"{claim.subject} {claim.predicate}"),
         cell(denied + claim.object),
         cell(interval(Validity(claim.valid_from, claim.valid_to))),
         cell(claim.status.value, style=_STATUS_STYLES.get(claim.status.value, "")),
+        cell(claim.claim_id),
         Text("\n".join(derivation(item) for item in claim.derivations)),
         cell(_claim_note(claim)),
     ]
@@ -109,7 +119,7 @@ def _claim_row(claim: Claim) -> list[Text]:
 
 def derivation(item: Derivation) -> str:
     """Return an evidence id with the characters that support a claim."""
-    return f"{item.evidence_id}{_span(item.span)}"
+    return f"{item.evidence_id} {_span(item.span)}".rstrip()
 
 
 def _span(span: Span | None) -> str:
@@ -118,9 +128,9 @@ def _span(span: Span | None) -> str:
 
 def _claim_note(claim: Claim) -> str:
     notes = [
-        ("superseded by", claim.superseded_by),
-        ("conflicts with", claim.conflicts_with),
-        ("also said in", claim.corroborated_by),
+        ("by", claim.superseded_by),
+        ("against", claim.conflicts_with),
+        ("like", claim.corroborated_by),
     ]
     return "; ".join(f"{what} {', '.join(ids)}" for what, ids in notes if ids)
 
@@ -141,7 +151,7 @@ def evidence_card(evidence: Evidence) -> RenderableType:
         ("SHA-256", evidence.digest),
     ]
     known += [(f"metadata {one_line(key)}", str(value)) for key, value in evidence.metadata.items()]
-    return Group(pairs(known), Text(""), Text(printable(evidence.content)))
+    return Group(pairs(known), Text(""), verbatim(evidence.content))
 
 
 def extraction_card(record: ExtractionRecord) -> RenderableType:

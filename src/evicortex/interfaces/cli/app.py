@@ -114,7 +114,7 @@ def _leave_closed_pipe() -> NoReturn:
         "evicortex verify my.db",
     ),
 )
-@click.version_option(package_name="evicortex", message="%(prog)s %(version)s")
+@click.version_option(package_name="evicortex", message="evicortex %(version)s")
 def cli() -> None:
     """Long-term memory for LLM agents that keeps evidence.
 

@@ -17,7 +17,7 @@ from evicortex.types import Diagnostic
 
 T = TypeVar("T")
 
-PIPE_WIDTH = 120
+PIPE_WIDTH = 180
 """Columns of a table that goes to a pipe or a file, where no terminal has a width."""
 
 
@@ -39,7 +39,7 @@ def rendered(renderable: RenderableType) -> str:
         highlight=False,
     )
     with console.capture() as capture:
-        console.print(renderable)
+        console.print(renderable, crop=False)
     return "\n".join(line.rstrip() for line in capture.get().split("\n"))
 
 

@@ -16,6 +16,7 @@ from evicortex.interfaces.cli.options import (
     known_at_option,
     on_existing,
     open_cortex,
+    vectors_option,
 )
 from evicortex.interfaces.cli.output import emit, note, note_diagnostics, rendered
 from evicortex.interfaces.escaping import printable
@@ -58,6 +59,7 @@ class ClaimsAsked(Times):
 @click.option("--actor", "actors", multiple=True, metavar="A", help="Only what these said.")
 @click.option("--include-superseded", is_flag=True, help="Also what has been replaced since.")
 @click.option("--explain", is_flag=True, help="Add tables of what was found, and what left out.")
+@vectors_option
 @click.argument("query")
 def recall(
     db: Path,
@@ -67,6 +69,7 @@ def recall(
     sessions: tuple[str, ...],
     actors: tuple[str, ...],
     explain: bool,
+    vectors: bool,
     as_json: bool,
     **asked: Unpack[RecallAsked],
 ) -> None:
@@ -75,7 +78,7 @@ def recall(
     Standard output is the context pack: paste it into a prompt. Control characters of stored
     text are escaped; --json has the exact text.
     """
-    with open_cortex(db, read_only=True) as cortex:
+    with open_cortex(db, read_only=True, vectors=vectors) as cortex:
         pack = cortex.recall(
             namespace,
             query,

@@ -19,6 +19,7 @@ from evicortex.interfaces.cli.options import (
     on_new_or_existing,
     open_cortex,
     time_option,
+    vectors_option,
 )
 from evicortex.interfaces.cli.output import emit, finish, note, note_diagnostics
 from evicortex.interfaces.importers import IMPORTERS, ImportOptions
@@ -65,6 +66,7 @@ class Said(TypedDict):
     metavar="N",
     help="Messages a transaction.",
 )
+@vectors_option
 @click.argument(
     "file", type=click.Path(exists=True, dir_okay=False, path_type=Path), metavar="FILE"
 )
@@ -76,6 +78,7 @@ def import_command(
     record: str | None,
     user: str | None,
     batch: int,
+    vectors: bool,
     as_json: bool,
 ) -> None:
     """Import a file of conversations. Importing it again doubles nothing.
@@ -89,7 +92,11 @@ def import_command(
     imported; the exit code is then 1, or 3 if an external id already has another text.
     """
     options = ImportOptions(record=record, user=user)
-    with open_cortex(db) as cortex, file.open("rb") as raw, _progress() as progress:
+    with (
+        open_cortex(db, vectors=vectors) as cortex,
+        file.open("rb") as raw,
+        _progress() as progress,
+    ):
         source = _measured(progress, raw, file)
         entries = IMPORTERS[file_format](source, options)
         report = import_entries(cortex, namespace, entries, batch=batch)
@@ -135,8 +142,7 @@ def _import_code(report: ImportReport) -> int:
 @cli.command(
     examples=(
         'evicortex remember my.db -n ann --actor Ann --role user "I moved to Lisbon in May."',
-        "evicortex remember my.db -n ann --at 2024-05-02T09:00:00Z --claim Ann lives_in Lisbon \\\\",
-        '    "I moved to Lisbon."',
+        'evicortex remember my.db -n ann --claim Ann lives_in Lisbon "I moved to Lisbon."',
         "git log -1 | evicortex remember my.db -n work --source git -",
     )
 )
@@ -156,6 +162,7 @@ def _import_code(report: ImportReport) -> int:
     metavar="SUBJECT PREDICATE OBJECT",
     help="What the text as a whole supports; may be repeated.",
 )
+@vectors_option
 @click.argument("text", metavar="TEXT|-")
 def remember(
     db: Path,
@@ -163,13 +170,14 @@ def remember(
     text: str,
     at: str | None,
     claims: tuple[tuple[str, str, str], ...],
+    vectors: bool,
     as_json: bool,
     **said: Unpack[Said],
 ) -> None:
     """Remember TEXT, or standard input with "-", exactly as it is."""
     content = _standard_input() if text == "-" else text
     drafts = [ClaimDraft(*claim) for claim in claims]
-    with open_cortex(db) as cortex:
+    with open_cortex(db, vectors=vectors) as cortex:
         receipt = cortex.remember(namespace, content, occurred_at=at, claims=drafts, **said)
     emit(receipt, receipts.remember_table, as_json=as_json)
     note_diagnostics(receipt.diagnostics)
@@ -239,12 +247,13 @@ def _confirmed(namespace: str) -> bool:
 
 @cli.command(examples=("evicortex load other.db -n ann ann.jsonl",))
 @on_new_or_existing
+@vectors_option
 @click.argument(
     "file", type=click.Path(exists=True, dir_okay=False, path_type=Path), metavar="FILE"
 )
-def load(db: Path, namespace: str, file: Path, as_json: bool) -> None:
+def load(db: Path, namespace: str, file: Path, vectors: bool, as_json: bool) -> None:
     """Load a file that export wrote. Digests stay what they were; vectors are made anew."""
-    with open_cortex(db) as cortex:
+    with open_cortex(db, vectors=vectors) as cortex:
         report = cortex.load(namespace, file)
     emit(report, receipts.load_table, as_json=as_json)
     note_diagnostics(report.diagnostics)
