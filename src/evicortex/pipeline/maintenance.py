@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from dataclasses import asdict, replace
+from dataclasses import replace
 
 from evicortex.errors import NotFoundError
 from evicortex.ledger import evidence as evidence_ledger
@@ -13,6 +13,7 @@ from evicortex.ledger import verify as verification
 from evicortex.pipeline.embedding import embed_due
 from evicortex.pipeline.indexing import bring_up_to_date, clear, forget
 from evicortex.pipeline.wiring import Rooms
+from evicortex.projections.semantic import profile_fields
 from evicortex.types import (
     Capabilities,
     Diagnostic,
@@ -125,7 +126,7 @@ def capabilities(rooms: Rooms) -> Capabilities:
         channels={**on, "dense_turn": embedder is not None, "dense_window": embedder is not None},
         embedder=None
         if embedder is None
-        else {**asdict(embedder.profile), "digest": embedder.digest},
+        else {**profile_fields(embedder.profile), "digest": embedder.digest},
         extractor=None
         if rooms.extractor is None
         else {"id": rooms.extractor.extractor_id, "revision": rooms.extractor.revision},
