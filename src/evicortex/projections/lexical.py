@@ -15,6 +15,8 @@ from __future__ import annotations
 import threading
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from hashlib import blake2b
+from typing import NamedTuple
 
 import apsw
 import numpy as np
@@ -53,7 +55,7 @@ class LexicalOptions:
     """How texts are scored, and how much may stay in memory.
 
     ``max_query_terms`` rarest terms of a query count. Namespaces of up to ``resident_rows`` rows
-    keep their terms in memory (about 100 bytes a short turn), all together up to
+    keep their terms in memory (about 300 bytes a short turn), all together up to
     ``cached_rows`` rows. For a larger one each term is looked up in the file, lengths are the
     texts' bytes, and exact term counts are read for the ``candidate_rows`` best rows (every
     other row counts a term once).
@@ -88,14 +90,22 @@ class LexicalScores:
     diagnostics: tuple[Diagnostic, ...] = ()
 
 
+class _LayoutKey(NamedTuple):
+    """Equal for equal layouts of one generation; ``allowed`` is empty when all rows are."""
+
+    lengths: type
+    rows: int
+    allowed: bytes
+
+
 class _Loaded:
-    """Terms of one namespace in one generation, and the layout of all its rows."""
+    """Terms of one namespace in one generation, and layouts of its rows."""
 
     def __init__(self, generation: int) -> None:
         self.generation = generation
         self.lock = threading.Lock()
         self.postings = Postings()
-        self.layouts: dict[type, Layout] = {}
+        self.layouts: dict[_LayoutKey, Layout] = {}
 
     def __len__(self) -> int:
         return max([len(self.postings), *(layout.count for layout in self.layouts.values())])
@@ -138,14 +148,19 @@ class LexicalView:
         return self._source.of(term).rows
 
     def _layout(self, mask: Mask | None) -> Layout:
-        """Return the layout of the allowed rows; that of all rows is kept while none is added."""
-        if mask is not None and not mask.all():
-            return Layout(self.rows, self._source.lengths, mask, self._options.bm25)
-        kind = type(self._source)
-        kept = self._loaded.layouts.get(kind)
-        if kept is None or kept.count != len(self.rows):
-            kept = Layout(self.rows, self._source.lengths, None, self._options.bm25)
-            self._loaded.layouts = {kind: kept}
+        """Return the layout of the allowed rows; that of all rows and the last other are kept."""
+        if mask is not None and mask.all():
+            mask = None
+        allowed = b"" if mask is None else blake2b(np.packbits(mask).tobytes()).digest()
+        key = _LayoutKey(type(self._source), len(self.rows), allowed)
+        kept = self._loaded.layouts.get(key)
+        if kept is None:
+            kept = Layout(self.rows, self._source.lengths, mask, self._options.bm25)
+            self._loaded.layouts = {
+                other: layout
+                for other, layout in self._loaded.layouts.items()
+                if other[:2] == key[:2] and bool(other.allowed) != bool(allowed)
+            } | {key: kept}
         return kept
 
     def score(self, terms: Sequence[str], mask: Mask | None = None) -> LexicalScores:
