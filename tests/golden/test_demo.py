@@ -74,6 +74,15 @@ def test_demo_on_a_locomo_file() -> None:
     assert "conv-26" in shown.stdout
 
 
+def test_demo_refuses_a_file_without_a_word_to_purge(tmp_path: Path) -> None:
+    turns = [{"speaker": "A", "dia_id": f"D1:{n}", "text": "Same wording"} for n in (1, 2)]
+    conversation = {"session_1": turns, "session_1_date_time": "1:00 pm on 1 May, 2023"}
+    file = tmp_path / "locomo.json"
+    file.write_text(json.dumps([{"sample_id": "a", "conversation": conversation, "qa": []}]))
+    with pytest.raises(ImportFormatError, match="word of its own"):
+        run_demo(file)
+
+
 @pytest.mark.parametrize(
     "text", ["[]", '[{"sample_id": "a"}]', '[{"sample_id": "a", "conversation": {}, "qa": []}]']
 )

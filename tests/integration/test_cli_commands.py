@@ -11,9 +11,11 @@ from typing import Any
 import pytest
 from click.testing import CliRunner, Result
 
-from evicortex import ClaimDraft, EviCortex, EvidenceDraft
+from evicortex import ClaimDraft, EviCortex, EvidenceDraft, Span
 from evicortex.interfaces.cli import cli
 from evicortex.interfaces.cli.options import Setting
+from evicortex.protocols import EvidenceContext, ExtractedClaim, ExtractionResult
+from evicortex.testing import ScriptedExtractor
 
 EXPORTS = Path(__file__).parents[1] / "golden" / "exports"
 
@@ -199,6 +201,31 @@ def test_evidence_is_shown_with_its_digest(db: Path) -> None:
 def test_extraction_of_evidence_without_one_is_not_found(db: Path) -> None:
     result = done("extraction", db, "-n", "ann", evidence_id(db, "m1"), code=2)
     assert "NotFoundError" in result.stderr
+
+
+def test_extraction_shows_who_found_what(db: Path) -> None:
+    def extract(context: EvidenceContext) -> ExtractionResult:
+        claim = ExtractedClaim(
+            evidence_id=context.evidence_id,
+            evidence_digest=context.digest,
+            subject="Ann",
+            predicate="owns",
+            object="bicycle",
+            span=Span(8, 15),
+            quote="bicycle",
+            confidence=0.75,
+        )
+        return ExtractionResult(claims=(claim,))
+
+    with EviCortex.open(db, embedder=None, extractor=ScriptedExtractor(extract)) as cortex:
+        receipt = cortex.remember_extracted("ann", "I own a bicycle.", actor="Ann", role="user")
+    words = ("extraction", db, "-n", "ann", receipt.evidence_id)
+    record = data(*words)
+    assert [item["span"] for item in record["derivations"]] == [[8, 15]]
+    assert not record["abstained"]
+    shown = done(*words).stdout
+    for part in (*receipt.claim_ids, "[8:15]", "0.75", record["extractor_id"], "abstained"):
+        assert part in shown
 
 
 def test_retract_gives_back_what_was_held_before(db: Path) -> None:

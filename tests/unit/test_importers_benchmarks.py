@@ -189,6 +189,15 @@ def test_longmemeval_dates_are_read_strictly(text: str) -> None:
         haystack_time(text)
 
 
+@pytest.mark.parametrize("name", ["locomo", "longmemeval"])
+def test_a_record_that_is_no_json_does_not_hide_the_others(name: str) -> None:
+    good = json.dumps(locomo_record() if name == "locomo" else longmemeval_record())
+    file = io.BytesIO(f"[{{nonsense}}, {good}]".encode())
+    entries = list(IMPORTERS[name](file, ImportOptions()))
+    assert len(bad(entries)) == 1
+    assert len(drafts(entries)) == 3
+
+
 @pytest.mark.skipif(not DATA.is_dir(), reason=f"no shared data at {DATA}")
 def test_real_files_are_read_whole() -> None:
     """The counts are those of the data set's own description."""

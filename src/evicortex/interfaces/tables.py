@@ -47,10 +47,8 @@ def cell(value: Shown, *, style: str = "") -> Text:
     return Text(one_line(shown), style=style)
 
 
-def moment(value: datetime | None) -> str:
+def moment(value: datetime) -> str:
     """Return a UTC time as short as it can be without losing anything."""
-    if value is None:
-        return NOTHING
     text = iso(value).removesuffix("Z")
     day, _, clock = text.partition("T")
     return day if clock == "00:00:00" else f"{day} {clock.removesuffix(':00')}Z"
