@@ -73,9 +73,8 @@ def _within(what: str, base: Resolved, options: DateOptions) -> Composed:
     # "the week of May 8", "the night of 10.01.2024"; "the month of May" is just May.
     if base.granularity is not Granularity.DAY or what in WEEKDAYS or what in ("month", "year"):
         return None
-    return (lambda days: unit_of(days[0], what, options)[0]), unit_of(base.days[0], what, options)[
-        1
-    ]
+    granularity = unit_of(base.days[0], what, options)[1]
+    return (lambda days: unit_of(days[0], what, options)[0]), granularity
 
 
 def _weekday_beside(weekday: int, *, back: bool) -> Change:

@@ -4,9 +4,9 @@ Top scores and the gaps between them do not tell an answerable question from an 
 one. What does: how much of the question's weight one turn *of the actor asked about* holds, and
 whether somebody else's turn holds more ("the necklace was hers, not his"). On the six LoCoMo
 development conversations that difference separates 869 answerable from 256 adversarial
-questions with an area under the curve of .81 (best score: .53); at the default thresholds it
-refuses 53 % of the adversarial and 13 % of the answerable ones. A probability needs a
-calibration on labelled questions; none is built in.
+questions with an area under the curve of .81 (the best coverage by anyone: .53). The default
+thresholds, chosen on these very questions, refuse 53 % of the adversarial and 13 % of the
+answerable ones. A probability needs a calibration on labelled questions; none is built in.
 """
 
 from __future__ import annotations
@@ -107,7 +107,7 @@ class SupportEvidence:
         ids = [number for number, name in names.items() if name in asked]
         covered, others = float(shares.max(initial=0.0)), 0.0
         if ids:
-            theirs = np.isin(actor, ids)
+            theirs = np.logical_or.reduce([actor == number for number in ids])
             covered = float(shares[theirs].max(initial=0.0))
             others = float(shares[~theirs].max(initial=0.0))
         claim = 0.0 if claims is None else float(claims.max(initial=0.0))
