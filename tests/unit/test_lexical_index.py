@@ -213,8 +213,9 @@ def test_a_row_that_the_index_lacks_is_analysed(ledger: Ledger) -> None:
     lexical = LexicalProjection()
     rows = remember(ledger, lexical, "one apple", "two pears", "three plums")
     with ledger.write() as tx:
-        lexical.remove(tx.connection, [rows[1][0]])
+        lexical.remove(tx.connection, [rows[0][0], rows[2][0]])
     assert found(ledger, LexicalProjection(), "pears") == ([1], [])
+    assert found(ledger, LexicalProjection(), "apples plums") == ([0, 2], [])
 
 
 def test_sync_works_in_batches(ledger: Ledger, monkeypatch: pytest.MonkeyPatch) -> None:
