@@ -28,7 +28,6 @@ from evicortex.validation import (
     CheckedReranker,
     CheckedTokenCounter,
     EmbeddedBatch,
-    profile_digest,
 )
 
 TEXTS: tuple[str, ...] = (
@@ -76,8 +75,6 @@ def check_embedder(embedder: Embedder, *, texts: Sequence[str] = TEXTS) -> None:
     _check_windows(checked)
     if checked.supports_spans:
         _check_spans(checked, texts, batch)
-    if profile_digest(embedder.profile) != checked.digest:
-        raise ProviderContractError("the profile changed while the embedder was in use")
 
 
 def check_extractor(
