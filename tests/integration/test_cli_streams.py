@@ -107,14 +107,14 @@ def test_a_closed_pipe_is_no_traceback(db: Path) -> None:
     assert "BrokenPipe" not in errors
 
 
-def _in_terminal(words: list[str], environment: dict[str, str]) -> str:
-    """Run the command with its standard output on a pseudo-terminal; return what it printed."""
+def _in_terminal(words: list[str], environment: dict[str, str], stream: str = "stdout") -> str:
+    """Run the command with one stream on a pseudo-terminal; return what it printed there."""
     pty = pytest.importorskip("pty")
     master, slave = pty.openpty()
     process = subprocess.Popen(
         [*COMMAND, *words],
-        stdout=slave,
-        stderr=subprocess.DEVNULL,
+        stdout=slave if stream == "stdout" else subprocess.DEVNULL,
+        stderr=slave if stream == "stderr" else subprocess.DEVNULL,
         stdin=subprocess.DEVNULL,
         env={**os.environ, "TERM": "xterm-256color", **environment},
     )
@@ -249,3 +249,15 @@ def test_tables_for_a_pipe_lose_nothing() -> None:
     long = "w" * (output.PIPE_WIDTH * 2)
     shown = output.rendered(grid(("a", "b"), [[cell(long), cell("x")]]))
     assert shown.count("w") == len(long)
+
+
+def test_import_shows_a_progress_bar_on_a_terminal_only(tmp_path: Path) -> None:
+    file = tmp_path / "chat.jsonl"
+    file.write_text('{"content": "x"}\n' * 20, "utf-8")
+    words = ["import", str(tmp_path / "a.db"), "-n", "ann", "--no-vectors", "--format", "jsonl"]
+    assert "chat.jsonl" in _in_terminal([*words, str(file)], {}, stream="stderr")
+    piped = subprocess.run(
+        [*COMMAND, *words, str(file)], capture_output=True, check=True, timeout=60
+    )
+    assert piped.stderr == b""
+    assert b"known already  20" in piped.stdout

@@ -121,4 +121,4 @@ def test_one_record_is_held_at_a_time() -> None:
     file = Counting(b"[" + b",".join([record] * 5000) + b"]")
     records = json_records(file)
     assert next(records)[0] == 1
-    assert file.asked <= 1 << 20
+    assert file.asked <= 1 << 16

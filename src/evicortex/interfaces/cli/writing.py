@@ -8,7 +8,7 @@ from typing import BinaryIO, TypedDict, Unpack
 
 import click
 from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TimeRemainingColumn
 
 from evicortex.errors import InvalidTextError
 from evicortex.interfaces import receipts
@@ -109,8 +109,7 @@ def _progress() -> Progress:
     return Progress(
         TextColumn("{task.description}", markup=False),
         BarColumn(),
-        MofNCompleteColumn(),
-        TextColumn("kB"),
+        DownloadColumn(),
         TimeRemainingColumn(),
         console=Console(stderr=True, markup=False, emoji=False, highlight=False),
         transient=True,

@@ -14,7 +14,7 @@ from typing import Any, BinaryIO, NoReturn
 from evicortex.errors import ImportFormatError
 from evicortex.interfaces.importers.records import BadRecord
 
-_CHUNK_BYTES = 1 << 20
+_CHUNK_BYTES = 1 << 16
 _STRING_BODY = re.compile(r'[^"\\]*+(?:\\.[^"\\]*+)*+', re.DOTALL)
 _STRUCTURE = re.compile(r'[^"{}\[\]]*+')
 _BETWEEN = re.compile(r"[\s,]*+")
