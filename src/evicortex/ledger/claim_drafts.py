@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable
 from datetime import datetime
 from numbers import Real
@@ -171,10 +170,9 @@ def _polarity(value: Polarity | str, name: str) -> Polarity:
 
 
 def _confidence(value: object, name: str) -> float:
-    if isinstance(value, Real) and not isinstance(value, bool):
-        number = float(value)
-        if math.isfinite(number) and 0 <= number <= 1:
-            return abs(number)
+    # The comparison also refuses NaN, and -0.0 must not differ from 0.0 in a digest.
+    if isinstance(value, Real) and not isinstance(value, bool) and 0 <= value <= 1:
+        return abs(float(value))
     raise InvalidClaimError(f"{name}: confidence is a number from 0 to 1, not {value!r}")
 
 

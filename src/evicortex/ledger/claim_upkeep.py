@@ -211,14 +211,16 @@ def restore(
     """
     tx.require_write()
     try:
+        exported = check_text(record["claim_id"], "claim_id")
+        kept = record["evidence_id"] == evidence.evidence_id
         claim, retraction = _parsed(record, evidence)
     except KeyError as error:
         raise ImportFormatError(f"a claim lacks the field {error}") from error
     except (InputError, TypeError) as error:
         raise ImportFormatError(f"a claim cannot be read: {error}") from error
     claim_id = claim_rows.claim_id_of(evidence.evidence_id, claim["repetition"], claim)
-    if record["evidence_id"] == evidence.evidence_id and record["claim_id"] != claim_id:
-        raise ImportFormatError(f"the id of claim {record['claim_id']!r} is not of its content")
+    if kept and exported != claim_id:
+        raise ImportFormatError(f"the id of claim {exported!r} is not that of its content")
     group = claim_rows.groups_of_claims(tx, ns, [claim_id])
     stored = next((row for row in group if row.claim_id == claim_id), None)
     if stored is None:

@@ -266,22 +266,27 @@ def _emitted(
 
 
 def _diagnostics_json(diagnostics: Iterable[Diagnostic]) -> str:
-    text = keys.canonical_json(
-        [
-            {"code": item.code, "message": item.message, "details": dict(item.details)}
-            for item in diagnostics
-        ]
-    )
-    text.encode()
-    return text
+    told = []
+    for item in diagnostics:
+        texts = isinstance(item.code, str) and isinstance(item.message, str)
+        if not texts or not isinstance(item.details, Mapping):
+            raise TypeError(f"a diagnostic has a code, a message and details, not {item!r}")
+        told.append({"code": item.code, "message": item.message, "details": dict(item.details)})
+    return _stored_json(told)
 
 
 def _usage_json(usage: Mapping[str, float]) -> str:
+    if not isinstance(usage, Mapping):
+        raise TypeError(f"usage maps names to amounts, not {usage!r}")
     for name, amount in usage.items():
         number = isinstance(amount, int | float) and not isinstance(amount, bool)
-        if not number or not math.isfinite(amount) or amount < 0:
+        if not isinstance(name, str) or not number or not 0 <= amount < math.inf:
             raise ValueError(f"usage {name!r} is a finite number from 0 up, not {amount!r}")
-    text = keys.canonical_json(dict(usage))
+    return _stored_json(dict(usage))
+
+
+def _stored_json(value: Mapping[str, Any] | Sequence[Any]) -> str:
+    text = keys.canonical_json(value)
     text.encode()
     return text
 
