@@ -16,6 +16,7 @@ from evicortex.policy.fusion import ChannelWeights, best, fuse, gate, time_proxi
 from evicortex.policy.query import QueryAnalysis
 from evicortex.projections import literal
 from evicortex.projections.lexical import LexicalScores
+from evicortex.projections.resident import ROLE_ASSISTANT, ROLE_USER
 from evicortex.text import content_terms
 from evicortex.types import Diagnostic
 from evicortex.validity import to_micros
@@ -108,6 +109,9 @@ def _bonuses(
             ((sight.rows.actor == number).astype(np.float32) for number in ids),
             start=np.zeros(len(sight.rows), dtype=np.float32),
         )
+    elif analysis.role is not None and analysis.kind != "statement":
+        spoken = ROLE_USER if analysis.role == "user" else ROLE_ASSISTANT
+        found["actor"] = (sight.rows.role == spoken).astype(np.float32)
     intervals = sight.intervals(analysis)
     if intervals:
         found["time"] = time_proximity(

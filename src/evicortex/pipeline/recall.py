@@ -263,6 +263,7 @@ def _support(rooms: Rooms, found: _Found) -> Support:
             sight.people.names,
             literal=bool(ranking.literal and len(ranking.literal.rows)),
             unknown=sight.unknown_names(found.analysis),
+            claims=ranking.channels.get("claims"),
         ),
         policy=rooms.options.support,
         calibration=rooms.options.calibration,

@@ -28,6 +28,8 @@ Int32 = npt.NDArray[np.int32]
 Int64 = npt.NDArray[np.int64]
 Mask = npt.NDArray[np.bool_]
 
+ROLE_USER = 1
+ROLE_ASSISTANT = 2
 NO_ID = 0
 """In ``session`` and ``actor``: the evidence has none."""
 
@@ -60,6 +62,8 @@ class NamespaceRows:
         """The ledger's session ids; 0 is no session."""
         self.actor: Int32 = columns.actor[:count]
         """The ledger's actor ids; 0 is no actor."""
+        self.role: Int32 = columns.role[:count]
+        """``ROLE_USER``, ``ROLE_ASSISTANT``, or 0 for any other role and none."""
         self.effective_us: Int64 = columns.effective_us[:count]
         """``occurred_at``, else ``recorded_at``, in microseconds since the epoch, UTC."""
         self.recorded_us: Int64 = columns.recorded_us[:count]
@@ -146,7 +150,7 @@ class _Columns:
     """Arrays that grow by doubling; what earlier snapshots see of them never changes."""
 
     _INT64 = ("row_ids", "effective_us", "recorded_us")
-    _INT32 = ("session", "actor", "octets", "thread")
+    _INT32 = ("session", "actor", "role", "octets", "thread")
 
     def __init__(self) -> None:
         self.count = 0
@@ -155,6 +159,7 @@ class _Columns:
         self.recorded_us: Int64 = np.empty(0, np.int64)
         self.session: Int32 = np.empty(0, np.int32)
         self.actor: Int32 = np.empty(0, np.int32)
+        self.role: Int32 = np.empty(0, np.int32)
         self.octets: Int32 = np.empty(0, np.int32)
         self.thread: Int32 = np.empty(0, np.int32)
 
@@ -173,7 +178,9 @@ class _Columns:
 _SELECT = (
     "SELECT row_id, ifnull(session_id, 0), ifnull(actor_id, 0), ifnull(occurred_at, recorded_at), "
     "recorded_at, min(octet_length(content), 2147483647), "
-    "CASE WHEN session_id IS NULL THEN ifnull(source, 0) END "
+    "CASE WHEN session_id IS NULL THEN ifnull(source, 0) END, "
+    "CASE WHEN lower(role) IN ('user', 'human') THEN 1 "
+    "WHEN lower(role) IN ('assistant', 'ai', 'model') THEN 2 ELSE 0 END "
     "FROM evidence WHERE row_id > ? AND row_id <= ? ORDER BY row_id"
 )
 
@@ -208,7 +215,7 @@ class _Namespace:
     def _extended(self, connection: apsw.Connection, last_row_id: int) -> NamespaceRows:
         rows = self.rows
         found = connection.execute(_SELECT, (rows.last_row_id, last_row_id)).fetchall()
-        row_ids, session, actor, effective, recorded, octets, source = map(
+        row_ids, session, actor, effective, recorded, octets, source, role = map(
             list, zip(*found, strict=True)
         )
         threads = self._threads
@@ -219,6 +226,7 @@ class _Namespace:
                 "row_ids": row_ids,
                 "session": session,
                 "actor": actor,
+                "role": role,
                 "effective_us": effective,
                 "recorded_us": recorded,
                 "octets": octets,
