@@ -4,11 +4,12 @@ VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 WORKERS ?= 2
+DATA ?= ../shared/data
 export OMP_NUM_THREADS ?= 1
 export PYTHONHASHSEED ?= 0
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test check lint types imports format coverage bench-smoke lock clean
+.PHONY: help setup demo test check lint types imports format coverage bench-smoke bench-recall lock clean
 
 help:  ## List the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 18
@@ -50,7 +51,15 @@ format: $(STAMP)  ## Format the code
 	$(BIN)/ruff format .
 
 bench-smoke: $(STAMP)  ## Recall, ingest and latency on the development data (DATA=folder)
-	$(BIN)/python -m benchmarks.smoke $(if $(DATA),--data "$(DATA)")
+	$(BIN)/python -m benchmarks.smoke --data "$(DATA)/locomo/locomo_dev6.json"
+
+bench-recall: $(STAMP)  ## The recall ladder on the development sets (DATA=folder, takes an hour)
+	@mkdir -p bench-output
+	$(BIN)/python -m benchmarks.run_recall --locomo "$(DATA)/locomo/locomo_dev6.json" \
+	  --realtalk "$(DATA)/realtalk/realtalk_dev4.json" \
+	  --implicit "$(DATA)/locomo_plus/implicit_dev201.json" --haystack "$(DATA)/locomo/locomo_dev6.json" \
+	  --needles "$(DATA)/longmemeval/needles_one_record.json" --record "$(DATA)/longmemeval/longmemeval_s_one_record.json" \
+	  --json bench-output/recall.json
 
 lock: $(STAMP)  ## Renew requirements.lock from pyproject.toml
 	$(BIN)/pip-compile --quiet --generate-hashes --allow-unsafe --strip-extras --no-emit-index-url --no-emit-find-links --extra dev --extra local --extra http -o requirements.lock pyproject.toml
