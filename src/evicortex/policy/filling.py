@@ -267,6 +267,8 @@ def _characters(spans: Iterable[Span]) -> int:
 
 def _part(content: str, spans: Sequence[Span]) -> str:
     """Return what a line holds after its name, before any escape."""
+    if len(spans) == 1:
+        return f" {content[spans[0].start : spans[0].end]}\n"
     return f" {CUT.join([content[start:end] for start, end in spans])}\n"
 
 

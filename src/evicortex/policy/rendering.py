@@ -123,15 +123,15 @@ def speaker(evidence: Evidence) -> Escaped:
     return Escaped("unknown", _NO_CODES)
 
 
-def merged_spans(content: str, spans: Iterable[Span]) -> tuple[Span, ...]:
+def merged_spans(content: str, spans: Sequence[Span]) -> tuple[Span, ...]:
     """Return ``spans`` in order of the text, joined where only white space lies between them.
 
     White space before the first and after the last one belongs to them when it is all that is
     missing. The whole text comes back as the one span ``(0, len(content))``.
     """
+    if len(spans) == 1 and spans[0] == (0, len(content)):
+        return tuple(spans)
     ordered = sorted(spans)
-    if ordered == [(0, len(content))]:
-        return tuple(ordered)
     merged = [ordered[0]]
     for span in ordered[1:]:
         last = merged[-1]
