@@ -63,7 +63,8 @@ def rank(
     channels |= _bonuses(rooms, sight, question, analysis, weights)
     scores = fuse(channels, sight.mask, weights, lexical_factor=factor)
     diagnostics = [*lexical.diagnostics, *(dense.diagnostics if dense is not None else ())]
-    spoken = _spoken(channels, sight)
+    semantic = rooms.embedder is not None and rooms.embedder.profile.semantic
+    spoken = _spoken(channels, sight, semantic=semantic)
     found = None
     if analysis.literal is not None or not spoken.any():
         found = literal.find(
@@ -84,12 +85,18 @@ def rank(
     )
 
 
-def _spoken(channels: Mapping[str, Floats], sight: Sight) -> npt.NDArray[np.bool_]:
-    """Return the allowed rows of which some channel says more than nothing."""
+def _spoken(
+    channels: Mapping[str, Floats], sight: Sight, *, semantic: bool
+) -> npt.NDArray[np.bool_]:
+    """Return the allowed rows of which some channel says more than nothing.
+
+    A diagnostic encoder's vectors say nothing by themselves: a hashing collision must not become
+    evidence, so such a row needs a word of the query, in itself or beside it, as well.
+    """
     spoken = np.zeros(len(sight.rows), dtype=np.bool_)
     for name, values in channels.items():
         if name.startswith("dense"):
-            spoken[:] = True
+            spoken |= semantic
         elif name in ("turn", "window", "claims", "time"):
             spoken |= values > 0
     return spoken if sight.mask is None else spoken & sight.mask
