@@ -1,0 +1,191 @@
+"""Vectors through the public calls: providers that fail or lie, identities, repair, determinism."""
+
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from evicortex import EviCortex, EvidenceDraft, RememberReceipt, Settings
+from evicortex.pipeline.wiring import RoomOptions
+from evicortex.projections.semantic import SemanticOptions
+from evicortex.protocols import Embedder
+from evicortex.testing import (
+    EMBEDDER_LIES,
+    DeterministicEmbedder,
+    LyingEmbedder,
+    RaisingEmbedder,
+)
+
+TEXTS = ["I adopted a cat", "The garden needs water", "We fly to Porto in May"]
+
+
+def fill(cortex: EviCortex, namespace: str = "a") -> list[RememberReceipt]:
+    return [cortex.remember(namespace, text, actor="Ann", session="s") for text in TEXTS]
+
+
+def codes(diagnostics: tuple[object, ...]) -> set[str]:
+    return {each.code for each in diagnostics}  # type: ignore[attr-defined]
+
+
+def near(query: str, text: str) -> DeterministicEmbedder:
+    return DeterministicEmbedder(4, vectors={query: (1, 0, 0, 0), text: (1, 0.1, 0, 0)})
+
+
+def test_evidence_without_a_shared_word_is_found_by_its_vector(tmp_path: Path) -> None:
+    embedder = near("Any pets?", TEXTS[0])
+    with EviCortex.open(tmp_path / "m.db", embedder=embedder) as cortex:
+        assert all(receipt.indexed for receipt in fill(cortex))
+        hits = cortex.search("a", "Any pets?").hits
+        assert hits[0].evidence.content == TEXTS[0]
+        assert hits[0].channels["dense_turn"].rank == 1
+        assert cortex.capabilities().channels["dense_turn"]
+        roles = {role for _, role in embedder.calls}
+        assert roles == {"document", "query"}
+
+
+def test_a_diagnostic_encoder_makes_no_evidence_by_itself(tmp_path: Path) -> None:
+    embedder = DeterministicEmbedder(4, semantic=False, vectors={"zebra": (1, 0, 0, 0)})
+    with EviCortex.open(tmp_path / "m.db", embedder=embedder) as cortex:
+        fill(cortex)
+        pack = cortex.recall("a", "zebra", budget_tokens=500)
+        assert pack.items == ()
+        assert "semantic_diagnostic" in codes(pack.diagnostics)
+        assert cortex.search("a", "cat").hits[0].evidence.content == TEXTS[0]
+
+
+def test_a_raising_provider_loses_no_evidence_and_sync_repairs(tmp_path: Path) -> None:
+    embedder = RaisingEmbedder(RuntimeError("out of memory"), failures=3)
+    with EviCortex.open(tmp_path / "m.db", embedder=embedder) as cortex:
+        receipts = fill(cortex)
+        assert not any(receipt.indexed for receipt in receipts)
+        assert "semantic_not_indexed" in codes(receipts[0].diagnostics)
+        assert cortex.evidence("a", receipts[0].evidence_id).content == TEXTS[0]
+        pack = cortex.recall("a", "cat", budget_tokens=500)
+        assert "semantic_not_indexed" in codes(pack.diagnostics)
+        assert TEXTS[0] in [item.text for item in pack.items]
+        first, second = cortex.sync_semantic("a"), cortex.sync_semantic("a")
+        assert (first.indexed, first.missing, first.failed) == (3, 3, 0)
+        assert (second.indexed, second.missing, second.stale, second.failed) == (0, 0, 0, 0)
+
+
+def test_a_nan_row_costs_its_own_vector_only(tmp_path: Path) -> None:
+    with EviCortex.open(tmp_path / "m.db", embedder=LyingEmbedder("nan row", row=0)) as cortex:
+        drafts = [EvidenceDraft(content=text) for text in TEXTS]
+        receipts = cortex.remember_many("a", drafts)
+        assert len(receipts) == 3
+        assert cortex.stats("a").evidence == 3
+        assert "vectors_rejected" in codes(receipts[0].diagnostics)  # type: ignore[union-attr]
+    with (
+        EviCortex.open(tmp_path / "m.db", embedder=None) as cortex,
+        cortex._open.ledger.read() as tx,
+    ):
+        assert tx.connection.execute("SELECT count(*) FROM vectors").get == 2
+
+
+@pytest.mark.parametrize("lie", [lie for lie in EMBEDDER_LIES if lie != "nan row"])
+def test_nothing_derived_from_a_lie_is_stored(tmp_path: Path, lie: str) -> None:
+    with EviCortex.open(tmp_path / "m.db", embedder=LyingEmbedder(lie)) as cortex:
+        receipts = cortex.remember_many("a", [EvidenceDraft(content=text) for text in TEXTS])
+        assert not any(receipt.indexed for receipt in receipts)  # type: ignore[union-attr]
+        with cortex._open.ledger.read() as tx:
+            assert tx.connection.execute("SELECT count(*) FROM vectors").get == 0
+        assert cortex.stats("a").evidence == 3
+
+
+def test_another_identity_never_mixes_and_sync_embeds_again(tmp_path: Path) -> None:
+    path = tmp_path / "m.db"
+    with EviCortex.open(path, embedder=DeterministicEmbedder(8)) as cortex:
+        fill(cortex)
+        fill(cortex, "b")
+    swapped = DeterministicEmbedder(8, revision="2")
+    with EviCortex.open(path, embedder=swapped) as cortex:
+        assert "a, b" in " ".join(cortex.capabilities().notes)
+        pack = cortex.recall("a", "cat", budget_tokens=500)
+        assert "semantic_identity_mismatch" in codes(pack.diagnostics)
+        assert "dense_turn" not in pack.trace["channels"]
+        receipt = cortex.remember("a", "news")
+        assert not receipt.indexed
+        assert "semantic_identity_mismatch" in codes(receipt.diagnostics)
+        report = cortex.sync_semantic("a")
+        assert (report.indexed, report.stale, report.missing) == (4, 3, 1)
+        assert "dense_turn" in cortex.recall("a", "cat", budget_tokens=500).trace["channels"]
+        assert "semantic_identity_mismatch" in codes(
+            cortex.recall("b", "cat", budget_tokens=500).diagnostics
+        )
+
+
+def test_a_scan_cap_is_said_and_the_channel_stays_off(tmp_path: Path) -> None:
+    settings = Settings(RoomOptions(semantic=SemanticOptions(scan_cap=2)))
+    with EviCortex.open(
+        tmp_path / "m.db", embedder=DeterministicEmbedder(8), settings=settings
+    ) as cortex:
+        fill(cortex)
+        pack = cortex.recall("a", "cat", budget_tokens=500)
+        assert "scan_cap_reached" in codes(pack.diagnostics)
+        assert "dense_turn" not in pack.trace["channels"]
+
+
+def test_purge_and_rebuild_and_vectors(tmp_path: Path) -> None:
+    embedder = DeterministicEmbedder(8)
+    with EviCortex.open(tmp_path / "m.db", embedder=embedder) as cortex:
+        receipts = fill(cortex)
+        cortex.purge("a", evidence_id=receipts[0].evidence_id)
+        with cortex._open.ledger.read() as tx:
+            assert tx.connection.execute("SELECT count(*) FROM vectors").get == 2
+        called = len(embedder.calls)
+        cortex.rebuild("a")
+        assert len(embedder.calls) == called
+        assert cortex.sync_semantic("a").indexed == 0
+        assert cortex.verify().ok
+
+
+@pytest.mark.parametrize("make", [lambda: None, lambda: DeterministicEmbedder(8)])
+def test_the_same_question_gives_the_same_pack_after_reopening(
+    tmp_path: Path, make: "object"
+) -> None:
+    path = tmp_path / "m.db"
+    embedder: Embedder | None = make()  # type: ignore[operator]
+    with EviCortex.open(path, embedder=embedder) as cortex:
+        for number in range(60):
+            cortex.remember("a", f"{TEXTS[number % 3]} number {number}", session=f"s{number // 7}")
+        first = cortex.recall("a", "water for the cat in Porto", budget_tokens=300)
+        again = cortex.recall("a", "water for the cat in Porto", budget_tokens=300)
+    with EviCortex.open(path, embedder=embedder, read_only=True) as cortex:
+        reopened = cortex.recall("a", "water for the cat in Porto", budget_tokens=300)
+    assert first.text == again.text == reopened.text
+    scores = [[item.score for item in pack.items] for pack in (first, again, reopened)]
+    assert scores[0] == scores[1] == scores[2]
+
+
+_WRITER = """
+import sys
+from evicortex import EviCortex
+from evicortex.testing import DeterministicEmbedder
+class Stuck(DeterministicEmbedder):
+    def embed(self, texts, *, input_type="document"):
+        print("embedding", flush=True)
+        sys.stdin.read()
+with EviCortex.open(sys.argv[1], embedder=Stuck(8)) as cortex:
+    cortex.remember("a", "killed between commit and indexing")
+"""
+
+
+def test_killed_between_the_commit_and_the_index(tmp_path: Path) -> None:
+    path = tmp_path / "m.db"
+    with subprocess.Popen(
+        [sys.executable, "-c", _WRITER, str(path)],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+    ) as writer:
+        assert writer.stdout is not None
+        assert writer.stdout.readline() == "embedding\n"
+        os.kill(writer.pid, signal.SIGKILL)
+    with EviCortex.open(path, embedder=DeterministicEmbedder(8)) as cortex:
+        assert cortex.verify().ok
+        assert cortex.stats("a").evidence == 1
+        assert cortex.sync_semantic("a").indexed == 1
+        assert cortex.sync_semantic("a").indexed == 0
