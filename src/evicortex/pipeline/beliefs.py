@@ -30,6 +30,9 @@ def claims(
     include_superseded: bool,
 ) -> tuple[Claim, ...]:
     """Return claims, oldest first; none for a namespace that nothing was written to."""
+    for name, value in (("subject", subject), ("predicate", predicate)):
+        if value is not None:
+            check_text(value, name)
     at = moment(as_of, "as_of", rooms.clock.now())
     known = to_utc(known_at, "known_at")
     with rooms.ledger.read() as tx:
