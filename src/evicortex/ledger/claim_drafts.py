@@ -170,9 +170,11 @@ def _polarity(value: Polarity | str, name: str) -> Polarity:
 
 
 def _confidence(value: object, name: str) -> float:
-    # The comparison also refuses NaN, and -0.0 must not differ from 0.0 in a digest.
-    if isinstance(value, Real) and not isinstance(value, bool) and 0 <= value <= 1:
-        return abs(float(value))
+    # Compared before it is converted: float() of a huge integer would overflow.
+    if isinstance(value, int | float | Real) and not isinstance(value, bool) and value <= 1:
+        number = float(value)
+        if number >= 0:
+            return abs(number)
     raise InvalidClaimError(f"{name}: confidence is a number from 0 to 1, not {value!r}")
 
 

@@ -39,7 +39,7 @@ _REMOVALS = (
     "DELETE FROM extractions WHERE namespace_id = ?1 AND row_id IN (SELECT value FROM r)",
     "DELETE FROM retractions WHERE namespace_id = ?1 AND claim_id IN (SELECT value FROM c)",
     "DELETE FROM claim_evidence WHERE namespace_id = ?1 AND claim_id IN (SELECT value FROM c)",
-    "DELETE FROM claims WHERE namespace_id = ?1 AND claim_id IN (SELECT value FROM c)",
+    "DELETE FROM claims WHERE namespace_id = ?1 AND seq IN (SELECT value FROM s)",
 )
 
 
@@ -110,13 +110,15 @@ def remove(
     tx.require_write()
     lo, hi = keys.row_range(ns.namespace_id)
     rows = [row for row in row_ids if lo <= row < hi]
-    claim_ids = tuple(row.claim_id for row in claim_rows.of_rows(tx, ns, rows))
+    gone = claim_rows.of_rows(tx, ns, rows)
+    claim_ids = tuple(row.claim_id for row in gone)
     reinstated = reinstated_by_removal(tx, ns, claim_ids, order=order)
-    bindings = (ns.namespace_id, json.dumps(rows), json.dumps(claim_ids))
+    lists = (rows, claim_ids, [row.seq for row in gone])
+    bindings = (ns.namespace_id, *map(json.dumps, lists))
     for statement in _REMOVALS:
         tx.connection.execute(
-            "WITH r AS (SELECT value FROM json_each(?2)), c AS (SELECT value FROM json_each(?3)) "
-            + statement,
+            "WITH r AS (SELECT value FROM json_each(?2)), c AS (SELECT value FROM json_each(?3)), "
+            "s AS (SELECT value FROM json_each(?4)) " + statement,
             bindings,
         )
     return Removed(claim_ids, reinstated)

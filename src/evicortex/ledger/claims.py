@@ -154,7 +154,7 @@ class _Declarations:
 
     def _stored(self, predicate_key: str) -> Cardinality:
         stored: Cardinality | None = self._tx.connection.execute(
-            "SELECT cardinality FROM claims WHERE namespace_id = ? AND predicate_key = ? "
+            "SELECT cardinality FROM claims INDEXED BY claims_declared WHERE namespace_id = ? AND predicate_key = ? "
             "AND declared = 1 ORDER BY seq DESC LIMIT 1",
             (self._ns.namespace_id, predicate_key),
         ).get

@@ -154,13 +154,14 @@ def unemitted(tx: Transaction, ns: NamespaceRow, evidence_id: str) -> tuple[str,
     """
     row_ids = row_ids_of(tx, ns, [evidence_id])
     rows = tx.connection.execute(
-        "SELECT c.claim_id FROM claims c WHERE c.namespace_id = ?1 AND c.claim_id IN "
-        "(SELECT x.claim_id FROM extraction_claims x WHERE x.namespace_id = ?1 AND x.row_id = ?2) "
-        "AND c.claim_id NOT IN (SELECT x.claim_id FROM extraction_claims x "
-        "WHERE x.namespace_id = ?1 AND x.row_id = ?2 AND x.extraction = "
+        "SELECT DISTINCT c.claim_id FROM extraction_claims x CROSS JOIN claims c "
+        "ON c.namespace_id = x.namespace_id AND c.claim_id = x.claim_id "
+        "WHERE x.namespace_id = ?1 AND x.row_id = ?2 AND c.origin = 'extraction' "
+        "AND c.claim_id NOT IN (SELECT n.claim_id FROM extraction_claims n "
+        "WHERE n.namespace_id = ?1 AND n.row_id = ?2 AND n.extraction = "
         "(SELECT max(ordinal) FROM extractions WHERE namespace_id = ?1 AND row_id = ?2)) "
-        "AND c.claim_id NOT IN (SELECT r.claim_id FROM retractions r WHERE r.namespace_id = ?1) "
-        "AND c.origin = 'extraction' ORDER BY c.seq",
+        "AND NOT EXISTS (SELECT 1 FROM retractions r WHERE r.namespace_id = ?1 "
+        "AND r.claim_id = c.claim_id) ORDER BY c.seq",
         (ns.namespace_id, row_ids[0] if row_ids else None),
     )
     return tuple(row[0] for row in rows)
