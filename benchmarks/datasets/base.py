@@ -7,7 +7,8 @@ A system sees :class:`Turn` and :class:`Query` only. Gold, categories and answer
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping
+import json
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
@@ -55,6 +56,30 @@ class Label:
     gold: tuple[str, ...]
     category: str
     answer: str | None = None
+    answerable: bool = True
+    """False for questions that the conversation cannot answer: the right pack is a refusal."""
+    released: ReleasedCorpus | None = None
+    """What the data set's own evaluation ranks, where it has one."""
+
+    @property
+    def counted(self) -> bool:
+        """Whether recall is measured on it: it is answerable and has gold that exists."""
+        return self.answerable and bool(self.gold)
+
+
+@dataclass(frozen=True, slots=True)
+class ReleasedCorpus:
+    """The corpus of a released evaluation: our turn ids and its document ids, in its order.
+
+    Several turns may share a document id, where the release repeats session ids.
+    """
+
+    turn_ids: tuple[str, ...]
+    document_ids: tuple[str, ...]
+    session_ids: tuple[str, ...]
+    """Released session ids at session granularity, in order, one a session."""
+    session_keys: tuple[str, ...]
+    """Our session names, in the same order."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,11 +112,42 @@ class Dataset:
     label: str
     conversations: tuple[Conversation, ...]
     repairs: tuple[Repair, ...] = ()
+    condition: str = "official"
+
+    def stream(self) -> Stream:
+        """Return the same data as a stream, which is what the runner takes."""
+        return Stream(
+            self.source,
+            self.digest,
+            self.label,
+            lambda: iter(self.conversations),
+            self.repairs,
+            self.condition,
+        )
 
     @property
     def questions(self) -> int:
         """Number of queries in all conversations."""
         return sum(len(conversation.queries) for conversation in self.conversations)
+
+
+@dataclass(frozen=True, slots=True)
+class Stream:
+    """A data set that may be too large to hold: conversations come one at a time, each pass anew.
+
+    ``condition`` says which labels are in force, such as ``official`` or ``corrected``.
+    """
+
+    source: Source
+    digest: str
+    label: str
+    passes: Callable[[], Iterator[Conversation]]
+    repairs: tuple[Repair, ...] = ()
+    condition: str = "official"
+
+    def conversations(self) -> Iterator[Conversation]:
+        """Begin a new pass over all conversations."""
+        return self.passes()
 
 
 class DatasetError(ValueError):
@@ -103,3 +159,9 @@ def read_bytes(path: Path, source: Source) -> tuple[bytes, str, str]:
     content = path.read_bytes()
     digest = hashlib.sha256(content).hexdigest()
     return content, digest, source.known.get(digest, "unofficial")
+
+
+def repairs_digest(repairs: Sequence[Repair]) -> str:
+    """Return the SHA-256 of a repair log, by which a file's malformed labels are pinned."""
+    rows = [[r.conversation_id, r.index, r.raw, list(r.resolved), r.reason] for r in repairs]
+    return hashlib.sha256(json.dumps(rows, ensure_ascii=False).encode()).hexdigest()

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Sequence
+from dataclasses import dataclass
 
-from benchmarks.datasets.base import Repair
+from benchmarks.datasets.base import DatasetError, Repair, repairs_digest
 
 _WELL_FORMED = re.compile(r"D[1-9]\d*:[1-9]\d*")
 _RANGE = re.compile(r"D\s*:?\s*(\d+)\s*[:;]\s*(\d+)\s*-\s*D?\s*:?\s*(\d+)\s*[:;]\s*(\d+)")
@@ -48,3 +49,70 @@ def resolve(
         repairs.append(Repair(conversation_id, index, raw, resolved, reason))
         gold.update(dict.fromkeys(resolved))
     return tuple(gold), repairs
+
+
+@dataclass(frozen=True, slots=True)
+class Pin:
+    """One malformed label that is known. ``None`` leaves a field open.
+
+    A pin with an open field answers for one label in a conversation that this project does not
+    look at; a pin that names everything answers for exactly that label.
+    """
+
+    reason: str
+    raw: str | None = None
+    conversation_id: str | None = None
+    index: int | None = None
+    resolved: tuple[str, ...] | None = None
+
+    def covers(self, repair: Repair) -> bool:
+        """Whether this pin is about that label."""
+        return all(
+            mine is None or mine == theirs
+            for mine, theirs in (
+                (self.reason, repair.reason),
+                (self.raw, repair.raw),
+                (self.conversation_id, repair.conversation_id),
+                (self.index, repair.index),
+                (self.resolved, repair.resolved),
+            )
+        )
+
+
+def check_pinned(
+    repairs: Sequence[Repair],
+    pins: Sequence[Pin],
+    *,
+    where: str,
+    exact: bool = False,
+    accepted: str | None = None,
+) -> None:
+    """Refuse malformed labels that no pin covers; each pin answers for one label.
+
+    Args:
+        repairs: What was malformed in the file.
+        pins: What is known to be malformed, the narrowest first.
+        where: The file, for the message.
+        exact: Whether every pin must have answered, as for the official file.
+        accepted: The digest of a repair log that the caller has read and accepts.
+
+    Raises:
+        DatasetError: A malformed label is not pinned; the message has the digest to accept.
+    """
+    digest = repairs_digest(repairs)
+    if accepted is not None:
+        if accepted != digest:
+            raise DatasetError(f"{where}: its repair log is {digest}, but {accepted} was accepted")
+        return
+    left = list(pins)
+    for repair in repairs:
+        pin = next((pin for pin in left if pin.covers(repair)), None)
+        if pin is None:
+            raise DatasetError(
+                f"{where}: {repair.conversation_id}, question {repair.index}: evidence "
+                f"{repair.raw!r} is malformed ({repair.reason}) and not in the pinned list; "
+                f"read the log and pass its digest to accept it: {digest}"
+            )
+        left.remove(pin)
+    if exact and left:
+        raise DatasetError(f"{where}: {len(left)} labels known to be malformed are not there")

@@ -6,9 +6,10 @@ the turn's text; ``query`` and ``img_url`` never are, because gold answers leak 
 
 from __future__ import annotations
 
+import hashlib
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -24,7 +25,7 @@ from benchmarks.datasets.base import (
     Turn,
     read_bytes,
 )
-from benchmarks.datasets.evidence_ids import resolve
+from benchmarks.datasets.evidence_ids import Pin, check_pinned, resolve
 
 SOURCE = Source(
     name="locomo",
@@ -46,7 +47,36 @@ CATEGORIES = {
 }
 ANSWERABLE = frozenset({"multi-hop", "temporal", "open-domain", "single-hop"})
 
+PINS = (
+    Pin("malformed", "D8:6; D9:17", "conv-26", 37, ("D8:6", "D9:17")),
+    Pin("malformed", "D:11:26", "conv-43", 18, ("D11:26",)),
+    Pin("no such turn", "D4:36", "conv-47", 38, ()),
+    Pin("malformed", "D9:1 D4:4 D4:6", "conv-49", 31, ("D9:1", "D4:4", "D4:6")),
+    Pin(
+        "malformed", "D22:1 D22:2 D9:10 D9:11", "conv-49", 38, ("D22:1", "D22:2", "D9:10", "D9:11")
+    ),
+    Pin(
+        "malformed",
+        "D21:18 D21:22 D11:15 D11:19",
+        "conv-49",
+        46,
+        ("D21:18", "D21:22", "D11:15", "D11:19"),
+    ),
+    Pin("malformed", "D30:05", resolved=("D30:5",)),
+    Pin("unparseable", "D", resolved=()),
+    Pin("no such turn", resolved=()),
+    Pin("duplicate"),
+)
+"""The nine malformed evidence strings and the one duplicate of the official file.
+
+The open ones lie in the four conversations held out here, of which only the kinds are known.
+"""
+
+CORRECTIONS_SHA256 = "e88fcf97c4b0bb5428fb5017d9314d4d730795914e9cc05538d1e4764c86fd20"
+"""The audit's corrections for the six development conversations (dial481/locomo-audit 9493fb4)."""
+
 _SESSION = re.compile(r"session_(\d+)")
+_Mapped = tuple[Query, Label, list[Repair]]
 
 
 def session_time(text: str) -> datetime:
@@ -83,41 +113,92 @@ def _turns(record: Mapping[str, Any]) -> tuple[Turn, ...]:
     return tuple(turns)
 
 
+def _label(sample: str, index: int, entry: Mapping[str, Any], known: Collection[str]) -> _Mapped:
+    category = CATEGORIES.get(entry.get("category", 0))
+    if category is None:
+        raise DatasetError(f"{sample}, question {index}: unknown category")
+    query_id = f"{sample}/{index}"
+    gold, repairs = resolve(entry.get("evidence", ()), known, conversation_id=sample, index=index)
+    answer = entry.get("answer")
+    label = Label(
+        query_id,
+        gold,
+        category,
+        None if answer is None else str(answer),
+        answerable=category in ANSWERABLE,
+    )
+    return Query(query_id, str(entry["question"])), label, repairs
+
+
+def _corrected(
+    record: Mapping[str, Any], corrections: Sequence[Mapping[str, Any]]
+) -> Mapping[str, Any]:
+    """Return the record under the audit's labels, having checked that the audit saw this one."""
+    sample = record["sample_id"]
+    entries = [dict(entry) for entry in record["qa"]]
+    for change in corrections:
+        if change["sample_id"] != sample:
+            continue
+        index = change["question_index"]
+        entry = entries[index] if index < len(entries) else {}
+        cited = (change["question"], change["category"], change["cited_evidence"])
+        if (entry.get("question"), entry.get("category"), entry.get("evidence")) != cited:
+            raise DatasetError(f"{sample}, question {index}: the correction is for another label")
+        entry["evidence"] = change["correct_evidence"]
+        entry["answer"] = change["correct_answer"]
+    return {**record, "qa": entries}
+
+
 def _conversation(record: Mapping[str, Any]) -> tuple[Conversation, list[Repair]]:
     sample = str(record["sample_id"])
     turns = _turns(record)
     known = {turn.turn_id for turn in turns}
-    queries: list[Query] = []
-    labels: dict[str, Label] = {}
-    repairs: list[Repair] = []
-    for index, entry in enumerate(record["qa"]):
-        category = CATEGORIES.get(entry.get("category"))
-        if category is None:
-            raise DatasetError(f"{sample}, question {index}: unknown category")
-        query_id = f"{sample}/{index}"
-        gold, mended = resolve(
-            entry.get("evidence", ()), known, conversation_id=sample, index=index
-        )
-        repairs += mended
-        answer = entry.get("answer")
-        queries.append(Query(query_id, str(entry["question"])))
-        labels[query_id] = Label(query_id, gold, category, None if answer is None else str(answer))
-    return Conversation(sample, turns, tuple(queries), labels), repairs
+    mapped = [_label(sample, index, entry, known) for index, entry in enumerate(record["qa"])]
+    queries = tuple(query for query, _, _ in mapped)
+    labels = {label.query_id: label for _, label, _ in mapped}
+    repairs = [repair for _, _, mended in mapped for repair in mended]
+    return Conversation(sample, turns, queries, labels), repairs
 
 
-def load(path: Path) -> Dataset:
-    """Map a LoCoMo file whole; raises DatasetError naming the record that is not as expected."""
+def read_corrections(path: Path) -> list[dict[str, Any]]:
+    """Return the audit's corrections; raises DatasetError for any other file."""
+    content = path.read_bytes()
+    if hashlib.sha256(content).hexdigest() != CORRECTIONS_SHA256:
+        raise DatasetError(f"{path.name}: not the pinned file of label corrections")
+    corrections: list[dict[str, Any]] = json.loads(content)
+    return corrections
+
+
+def load(
+    path: Path, *, corrections: Path | None = None, accept_repairs: str | None = None
+) -> Dataset:
+    """Map a LoCoMo file whole.
+
+    Args:
+        path: The file; known by SHA-256, or labelled ``unofficial``.
+        corrections: The audit's corrections: the condition is then ``corrected``.
+        accept_repairs: Digest of the log of malformed labels of a file that is not known.
+
+    Raises:
+        DatasetError: A record is not as expected, or a malformed label is not pinned.
+    """
     content, digest, label = read_bytes(path, SOURCE)
     records = json.loads(content)
     if not isinstance(records, list):
         raise DatasetError(f"{path.name}: not a list of LoCoMo records")
     conversations: list[Conversation] = []
     repairs: list[Repair] = []
+    changes = read_corrections(corrections) if corrections else []
     for number, record in enumerate(records):
         try:
             conversation, mended = _conversation(record)
+            if changes:
+                conversation, _ = _conversation(_corrected(record, changes))
         except (KeyError, TypeError) as error:
             raise DatasetError(f"{path.name}, record {number}: missing {error}") from error
         conversations.append(conversation)
         repairs += mended
-    return Dataset(SOURCE, digest, label, tuple(conversations), tuple(repairs))
+    exact = label == "official"
+    check_pinned(repairs, PINS, where=path.name, exact=exact, accepted=accept_repairs)
+    condition = "corrected" if corrections else "official"
+    return Dataset(SOURCE, digest, label, tuple(conversations), tuple(repairs), condition)

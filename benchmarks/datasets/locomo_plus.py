@@ -20,6 +20,7 @@ from benchmarks.datasets.base import (
     Label,
     Query,
     Source,
+    Stream,
     Turn,
     read_bytes,
 )
@@ -32,12 +33,30 @@ SOURCE = Source(
     known={"2cee902383ea4d4949b101c97cdbc489c7a2a2b4d8f36d8c8b1013ffffb91e35": "implicit-dev201"},
 )
 
+RELATIONS = frozenset({"causal", "goal", "state", "value"})
+
 
 def _time(text: str) -> datetime:
-    at = datetime.fromisoformat(text)
+    try:
+        at = datetime.fromisoformat(text)
+    except ValueError as error:
+        raise DatasetError(f"not a time: {text!r}") from error
     if at.tzinfo is None:
         raise DatasetError(f"a time without an offset: {text!r}")
     return at
+
+
+def _check(haystack: Conversation, item: Mapping[str, Any]) -> None:
+    speakers = {turn.actor for turn in haystack.turns}
+    strangers = {line["speaker"] for line in item["cue"]} | {item["query_speaker"]}
+    if not strangers <= speakers:
+        raise DatasetError(f"item {item['item']}: a speaker is not of {item['sample_id']}")
+    if item["relation"] not in RELATIONS:
+        raise DatasetError(f"item {item['item']}: unknown relation {item['relation']!r}")
+    if not item["cue"] or not all(str(line["text"]).strip() for line in item["cue"]):
+        raise DatasetError(f"item {item['item']}: an empty cue")
+    if _time(item["cue_time"]) > _time(item["query_time"]):
+        raise DatasetError(f"item {item['item']}: its cue comes after its query")
 
 
 def _with_cue(haystack: Conversation, item: Mapping[str, Any]) -> Conversation:
@@ -55,15 +74,36 @@ def _with_cue(haystack: Conversation, item: Mapping[str, Any]) -> Conversation:
     return Conversation(query_id, (*before, *cue, *after), (query,), {query_id: label})
 
 
-def load(path: Path, haystack: Path) -> tuple[str, str, Iterator[Conversation]]:
-    """Return the items' digest, the label of the file, and one conversation an item.
+def stream(path: Path, haystack: Path) -> Stream:
+    """Return one conversation an item, made when it is asked for.
 
-    Raises DatasetError when an item names a conversation that ``haystack`` does not hold.
+    Raises:
+        DatasetError: An item is not as expected, or names a conversation ``haystack`` lacks.
     """
     content, digest, label = read_bytes(path, SOURCE)
     items = json.loads(content)
+    if not isinstance(items, list) or not items:
+        raise DatasetError(f"{path.name}: not a list of LoCoMo-Plus items")
     conversations = {c.conversation_id: c for c in locomo.load(haystack).conversations}
-    missing = sorted({i["sample_id"] for i in items} - set(conversations))
+    missing = sorted({str(i.get("sample_id")) for i in items} - set(conversations))
     if missing:
         raise DatasetError(f"{haystack.name} lacks the conversations {', '.join(missing)}")
-    return digest, label, (_with_cue(conversations[i["sample_id"]], i) for i in items)
+    if len({i.get("item") for i in items}) != len(items):
+        raise DatasetError(f"{path.name}: an item number occurs twice")
+    for number, item in enumerate(items):
+        try:
+            _check(conversations[item["sample_id"]], item)
+        except (KeyError, TypeError) as error:
+            raise DatasetError(f"{path.name}, record {number}: missing {error}") from error
+    return Stream(
+        SOURCE,
+        digest,
+        label,
+        lambda: (_with_cue(conversations[i["sample_id"]], i) for i in items),
+    )
+
+
+def load(path: Path, haystack: Path) -> tuple[str, str, Iterator[Conversation]]:
+    """Return the items' digest, the label of the file, and one conversation an item."""
+    found = stream(path, haystack)
+    return found.digest, found.label, found.conversations()

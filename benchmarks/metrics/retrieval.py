@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import math
 import re
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 
 _WORD = re.compile(r"\w+")
 
@@ -37,3 +38,34 @@ def strict_evidence(
         if (wanted & _words(full[turn])) - _words(shown[turn]):
             return 0.0
     return 1.0
+
+
+def recall_at(gold: Collection[str], ranking: Sequence[str], k: int) -> float:
+    """Return the share of gold turns among the first ``k``; 0 on empty gold."""
+    wanted = set(gold)
+    return len(wanted & set(ranking[:k])) / len(wanted) if wanted else 0.0
+
+
+def ndcg_at(gold: Collection[str], ranking: Sequence[str], k: int) -> float:
+    """Return binary nDCG with discount log2(rank + 1) (Järvelin and Kekäläinen, 2002)."""
+    wanted = set(gold)
+    gain = sum(1 / math.log2(i + 1) for i, turn in enumerate(ranking[:k], 1) if turn in wanted)
+    ideal = sum(1 / math.log2(i + 1) for i in range(1, min(len(wanted), k) + 1))
+    return gain / ideal if ideal else 0.0
+
+
+def reciprocal_rank(gold: Collection[str], ranking: Sequence[str]) -> float:
+    """Return 1 / rank of the first gold turn; 0 when none is ranked."""
+    wanted = set(gold)
+    return next((1 / i for i, turn in enumerate(ranking, 1) if turn in wanted), 0.0)
+
+
+def average_precision(gold: Collection[str], ranking: Sequence[str]) -> float:
+    """Return the mean over gold turns of the precision at their ranks; 0 when none is ranked."""
+    wanted = set(gold)
+    hits, total = 0, 0.0
+    for i, turn in enumerate(ranking, 1):
+        if turn in wanted:
+            hits += 1
+            total += hits / i
+    return total / len(wanted) if wanted else 0.0
