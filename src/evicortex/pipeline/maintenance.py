@@ -5,11 +5,12 @@ from __future__ import annotations
 import os
 from dataclasses import replace
 
-from evicortex.errors import NotFoundError
+from evicortex.errors import NotFoundError, SelectorError
 from evicortex.ledger import evidence as evidence_ledger
 from evicortex.ledger import keys, transfer
 from evicortex.ledger import purge as purging
 from evicortex.ledger import verify as verification
+from evicortex.pipeline.drafts import check_text
 from evicortex.pipeline.embedding import embed_due
 from evicortex.pipeline.indexing import bring_up_to_date, clear, forget
 from evicortex.pipeline.wiring import Rooms
@@ -40,6 +41,7 @@ def purge(rooms: Rooms, namespace: str, selector: purging.Selector) -> PurgeRece
         SelectorError, NotFoundError, NamespaceError: nothing was removed.
     """
     keys.check_namespace(namespace)
+    _check_selector(selector)
     with rooms.ledger.write() as tx:
         ns = tx.namespace(namespace)
         if ns is None:
@@ -61,6 +63,16 @@ def purge(rooms: Rooms, namespace: str, selector: purging.Selector) -> PurgeRece
         complete=complete,
         diagnostics=() if complete else (_PENDING,),
     )
+
+
+def _check_selector(selector: purging.Selector) -> None:
+    """Refuse what is no selector: a purge must not follow from a value of another type."""
+    if type(selector.everything) is not bool:
+        raise SelectorError(f"everything is True or False, not {selector.everything!r}")
+    for name in ("evidence_id", "session", "source", "actor"):
+        value = getattr(selector, name)
+        if value is not None and not check_text(value, name).strip():
+            raise SelectorError(f"{name} is blank; name what is to be purged")
 
 
 def rebuild(rooms: Rooms, namespace: str) -> RebuildReport:
