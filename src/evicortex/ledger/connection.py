@@ -81,7 +81,7 @@ D = TypeVar("D", bound=Deferred)
 class Transaction:
     """One read snapshot or one write, valid inside its ``with`` block only."""
 
-    __slots__ = ("_deferred", "connection", "recorded_at", "writable")
+    __slots__ = ("_deferred", "_last", "connection", "recorded_at", "writable")
 
     def __init__(self, connection: apsw.Connection, *, writable: bool, recorded_at: int) -> None:
         self.connection = connection
@@ -89,6 +89,7 @@ class Transaction:
         self.recorded_at = recorded_at
         """Microseconds since the epoch: the one time that all records of this write carry."""
         self._deferred: dict[object, Deferred] = {}
+        self._last: dict[object, Callable[[], object]] = {}
 
     @overload
     def namespace(self, name: str, *, create: Literal[True]) -> NamespaceRow: ...
@@ -156,6 +157,17 @@ class Transaction:
         deferred, self._deferred = self._deferred, {}
         for kept in deferred.values():
             kept.flush()
+
+    def before_commit(self, key: object, action: Callable[[], object]) -> None:
+        """Run ``action`` once as the last thing before the commit; a second one is ignored."""
+        self.require_write()
+        self._last.setdefault(key, action)
+
+    def finish(self) -> None:
+        """Write what was deferred, then run what :meth:`before_commit` was given."""
+        self.flush()
+        for action in self._last.values():
+            action()
 
 
 @contextmanager
@@ -348,7 +360,7 @@ class Ledger:
             tx = Transaction(connection, writable=True, recorded_at=to_micros(self.clock.now()))
             pending = connection.execute("SELECT 1 FROM pending_purges LIMIT 1").fetchone()
             yield tx
-            tx.flush()
+            tx.finish()
             connection.execute("COMMIT")
         except BaseException:
             if connection.in_transaction:

@@ -11,7 +11,7 @@ from dataclasses import dataclass, fields
 from typing import Any, NamedTuple
 
 from evicortex.errors import NotFoundError, SelectorError
-from evicortex.ledger import audit, claims, erasure, evidence, keys
+from evicortex.ledger import audit, claims, erasure, evidence, keys, segments
 from evicortex.ledger.connection import Ledger, NamespaceRow, Transaction
 from evicortex.types import Tombstone
 
@@ -98,8 +98,9 @@ def remove(tx: Transaction, ns: NamespaceRow, row_ids: Sequence[int]) -> Removed
     """Remove evidence with everything that rests on it; leave a tombstone for each.
 
     Claims, retractions, derivations and extractions of the evidence go, as do sessions and
-    actors that nothing refers to any more. Resident caches are told, and a marker makes sure
-    that :func:`finish` is not forgotten. Row ids that do not exist are ignored.
+    actors that nothing refers to any more, and just before the commit what the full-text index
+    keeps of rows that the caller deleted there. Resident caches are told, and a marker makes
+    sure that :func:`finish` is not forgotten. Row ids that do not exist are ignored.
 
     Raises:
         ReadOnlyError: ``tx`` is a read.
@@ -129,6 +130,7 @@ def remove(tx: Transaction, ns: NamespaceRow, row_ids: Sequence[int]) -> Removed
     )
     tx.bump_generation(ns)
     erasure.mark(tx.connection, ns.namespace_id, tx.recorded_at)
+    tx.before_commit(segments.erase_separators, lambda: segments.erase_separators(tx.connection))
     return Removed(
         row_ids=found,
         evidence_ids=tuple(row[1] for row in rows),
