@@ -13,6 +13,8 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
 
+from evicortex import ClaimDraft
+
 
 @dataclass(frozen=True, slots=True)
 class Source:
@@ -36,6 +38,8 @@ class Turn:
     role: str
     text: str
     occurred_at: datetime | None
+    claims: tuple[ClaimDraft, ...] = ()
+    """What a declaring writer would say with it; a system uses them only in its declared mode."""
 
 
 @dataclass(frozen=True, slots=True)
