@@ -196,11 +196,14 @@ class EviCortex:
     ) -> ExtractionReceipt:
         """Extract claims, validate all of them, then store evidence and claims in one write.
 
+        The same ``external_id`` and text again extracts anew from the evidence as it is stored:
+        claims that the new extraction does not emit are withdrawn, and stay readable.
         ``previous`` holds (actor, text) of earlier turns that the extractor may read, never cite.
 
         Raises:
             ExtractionError: the result broke a rule; nothing was stored.
             ProviderUnavailableError: the extractor raised or timed out; nothing was stored.
+            ConflictError: the ``external_id`` holds another text; the extractor was not asked.
             InputError: no extractor is configured, or an argument cannot be used.
         """
         draft = EvidenceDraft(
@@ -221,6 +224,10 @@ class EviCortex:
     def get_extraction(self, namespace: str, evidence_id: str) -> ExtractionRecord:
         """Return the newest extraction record of an evidence; raises NotFoundError."""
         return beliefs.get_extraction(self._open, namespace, evidence_id)
+
+    def extraction_history(self, namespace: str, evidence_id: str) -> tuple[ExtractionRecord, ...]:
+        """Return every extraction record of an evidence, oldest first; raises NotFoundError."""
+        return beliefs.extraction_history(self._open, namespace, evidence_id)
 
     def recall(
         self,

@@ -38,7 +38,9 @@ def connect(
     checked_extractor = None
     if extractor is not None:
         checked_extractor = CheckedExtractor(
-            extractor, authority_order=tuple(options.authorities.ranking)
+            extractor,
+            authority_order=tuple(options.authorities.ranking),
+            timeout_seconds=options.extraction.timeout_seconds,
         )
     checked_reranker = None if reranker is None else CheckedReranker(reranker)
     present = clock or SystemClock()

@@ -24,7 +24,8 @@ _VARIABLES: Mapping[str, tuple[str, str, Callable[[str], object]]] = {
     "EVICORTEX_BUSY_TIMEOUT": ("ledger", "busy_timeout", float),
     "EVICORTEX_SYNCHRONOUS": ("ledger", "synchronous", str.upper),
     "EVICORTEX_RECALL_CANDIDATES": ("recall", "candidates", int),
-    "EVICORTEX_LITERAL_CAP": ("recall", "literal_cap", int),
+    "EVICORTEX_LITERAL_CAP": ("literal", "max_rows", int),
+    "EVICORTEX_EXTRACTION_TIMEOUT": ("extraction", "timeout_seconds", float),
     "EVICORTEX_CUT": ("packing", "cut", _boolean),
 }
 """Variable: (part of the options, field, reader). Durations are in seconds."""

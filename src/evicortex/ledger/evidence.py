@@ -345,6 +345,15 @@ def get(tx: Transaction, ns: NamespaceRow, evidence_id: str) -> Evidence:
     return fetch(tx, ns, rows)[rows[0]]
 
 
+def by_external_id(tx: Transaction, ns: NamespaceRow, external_id: str) -> Evidence | None:
+    """Return the evidence that a caller's own id names here; ``None`` when there is none."""
+    row_id = tx.connection.execute(
+        "SELECT row_id FROM evidence WHERE namespace_id = ? AND external_id = ?",
+        (ns.namespace_id, external_id),
+    ).get
+    return None if row_id is None else fetch(tx, ns, [row_id])[row_id]
+
+
 def row_ids_of(tx: Transaction, ns: NamespaceRow, evidence_ids: Iterable[str]) -> list[int]:
     """Return the row ids of those of ``evidence_ids`` that exist, in the order given."""
     rows = tx.connection.executemany(
@@ -355,16 +364,19 @@ def row_ids_of(tx: Transaction, ns: NamespaceRow, evidence_ids: Iterable[str]) -
 
 
 def fetch(tx: Transaction, ns: NamespaceRow, row_ids: Iterable[int]) -> dict[int, Evidence]:
-    """Return evidence by row id; row ids that do not exist, or of other namespaces, are absent."""
+    """Return evidence by row id; those of other namespaces or none are absent.
+
+    In the order asked for."""
     lo, hi = keys.row_range(ns.namespace_id)
-    wanted = json.dumps([row for row in row_ids if lo <= row < hi])
+    wanted = [row for row in row_ids if lo <= row < hi]
     # Names are looked up once each: joining them row by row costs ten times the read itself.
-    rows: list[tuple[Any, ...]] = tx.connection.execute(_PLAIN, (wanted,)).fetchall()
+    rows: list[tuple[Any, ...]] = tx.connection.execute(_PLAIN, (json.dumps(wanted),)).fetchall()
     actors = _names(tx, ns, "actors", "actor_id", {row[4] for row in rows})
     sessions = _names(tx, ns, "sessions", "session_id", {row[6] for row in rows})
+    found = {row[0]: row for row in rows}
     return {
-        row[0]: _evidence(ns, (*row[:4], actors[row[4]], row[5], sessions[row[6]], *row[7:]))
-        for row in rows
+        row_id: _evidence(ns, (*row[:4], actors[row[4]], row[5], sessions[row[6]], *row[7:]))
+        for row_id, row in ((each, found[each]) for each in wanted if each in found)
     }
 
 

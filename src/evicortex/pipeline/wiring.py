@@ -15,12 +15,14 @@ from evicortex.policy.aliases import Address, addresses
 from evicortex.policy.fusion import FusionWeights
 from evicortex.policy.packing import PackingPolicy
 from evicortex.policy.query import QueryPolicy
+from evicortex.policy.ranking_features import TURN_LOOKS, turn_looks
 from evicortex.policy.support import Calibration, SupportPolicy
 from evicortex.projections.lexical import LexicalOptions, LexicalProjection
 from evicortex.projections.literal import LiteralOptions
 from evicortex.projections.notes import TextNotes
 from evicortex.projections.resident import ResidentOptions, ResidentRows
 from evicortex.projections.semantic import SemanticOptions, SemanticProjection
+from evicortex.projections.text_numbers import TextNumbers
 from evicortex.protocols import Clock
 from evicortex.types import TimeInput
 from evicortex.validation import (
@@ -58,6 +60,22 @@ class RecallOptions:
 
 
 @dataclass(frozen=True, slots=True)
+class ExtractionOptions:
+    """How long an extractor may take for one evidence.
+
+    ``timeout_seconds`` is wall time; ``None`` waits for ever. An extractor behind a network has
+    bounds of its own; this one holds for every extractor.
+    """
+
+    timeout_seconds: float | None = 300.0
+
+    def __post_init__(self) -> None:
+        limit = self.timeout_seconds
+        if limit is not None and not 0 < limit <= threading.TIMEOUT_MAX:
+            raise InputError(f"timeout_seconds must be finite and above 0, not {limit!r}")
+
+
+@dataclass(frozen=True, slots=True)
 class RoomOptions:
     """Everything the rooms can be told, composed by ``settings``."""
 
@@ -72,6 +90,7 @@ class RoomOptions:
     support: SupportPolicy = field(default_factory=SupportPolicy)
     calibration: Calibration | None = None
     recall: RecallOptions = field(default_factory=RecallOptions)
+    extraction: ExtractionOptions = field(default_factory=ExtractionOptions)
     predicates: PredicateRegistry = field(default_factory=PredicateRegistry)
     authorities: AuthorityOrder = DEFAULT_ORDER
 
@@ -103,6 +122,7 @@ class Rooms:
         self.lexical = LexicalProjection(options.lexical)
         self.semantic = SemanticProjection(options.semantic)
         self.addresses: TextNotes[Address] = TextNotes(address_notes)
+        self.looks = TextNumbers(turn_looks, len(TURN_LOOKS))
         self.claim_words = ClaimWordsCache()
         self.people = PeopleCache()
         self._make_embedder = embedder
@@ -133,6 +153,7 @@ class Rooms:
         self.semantic.drop()
         self.resident.drop()
         self.addresses.close()
+        self.looks.close()
         self.claim_words.close()
         self.people.clear()
         self.ledger.close()

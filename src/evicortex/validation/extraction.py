@@ -66,8 +66,8 @@ class CheckedExtractor:
         if sorted(authority_order) != sorted(Authority):
             raise InputError("authority_order must name every authority once")
         self._ranks = {authority: rank for rank, authority in enumerate(authority_order)}
-        self._extractor_id = checked_name("extractor", "extractor_id", extractor.extractor_id)
-        self._revision = checked_name("extractor", "revision", extractor.revision)
+        self._extractor_id = self._told("extractor_id")
+        self._revision = self._told("revision")
 
     @property
     def extractor_id(self) -> str:
@@ -90,7 +90,7 @@ class CheckedExtractor:
         result = guarded(
             self._name, lambda: self._extractor.extract(context), timeout_seconds=self._timeout
         )
-        if (self._extractor.extractor_id, self._extractor.revision) != (
+        if (self._told("extractor_id"), self._told("revision")) != (
             self._extractor_id,
             self._revision,
         ):
@@ -101,6 +101,10 @@ class CheckedExtractor:
             self._check_values(number, claim, context)
         self._check_sequence(result.claims, len(context.content))
         return result
+
+    def _told(self, attribute: str) -> str:
+        told = guarded("extractor", lambda: getattr(self._extractor, attribute, None))
+        return checked_name("extractor", attribute, told)
 
     @property
     def _name(self) -> str:
