@@ -42,7 +42,7 @@ imports: $(STAMP)  ## Who may know whom
 coverage: $(STAMP)  ## Tests with branch coverage and its floors
 	$(BIN)/python -m pytest -q -n $(WORKERS) --dist worksteal --cov --cov-branch --cov-report= 
 	$(BIN)/coverage report --fail-under=95
-	$(BIN)/coverage report --include='*/policy/*,*/validity.py,*/validation.py' --fail-under=100
+	$(BIN)/coverage report --include='*/policy/*,*/validity/*,*/validation/*' --fail-under=100
 
 check: lint types imports coverage  ## Everything that must hold before a change lands
 

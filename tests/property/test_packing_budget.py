@@ -109,7 +109,7 @@ def build(candidate, rows):
     return made
 
 
-@pytest.mark.parametrize("counter", COUNTERS, ids=repr)
+@pytest.mark.parametrize("counter", COUNTERS, ids=lambda each: getattr(each, "name", each.identity))
 @settings(max_examples=40)
 @given(rows=st.lists(FIELDS, max_size=10), budget=BUDGETS, policy=POLICIES)
 def test_the_budget_holds_for_any_counter(candidate, counter, rows, budget, policy):

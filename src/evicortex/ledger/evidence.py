@@ -366,7 +366,8 @@ def row_ids_of(tx: Transaction, ns: NamespaceRow, evidence_ids: Iterable[str]) -
 def fetch(tx: Transaction, ns: NamespaceRow, row_ids: Iterable[int]) -> dict[int, Evidence]:
     """Return evidence by row id; those of other namespaces or none are absent.
 
-    In the order asked for."""
+    In the order asked for.
+    """
     lo, hi = keys.row_range(ns.namespace_id)
     wanted = [row for row in row_ids if lo <= row < hi]
     # Names are looked up once each: joining them row by row costs ten times the read itself.

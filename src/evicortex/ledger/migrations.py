@@ -236,6 +236,11 @@ CREATE VIRTUAL TABLE lexical USING fts5(
     tokenize = "ascii tokenchars '!""#$%&''()*+,-./:;<=>?@[\\]^_`{|}~'"
 );
 INSERT INTO lexical(lexical, rank) VALUES ('secure-delete', 1);
+
+ANALYZE sqlite_schema;
+INSERT INTO sqlite_stat1 (tbl, idx, stat) VALUES
+    ('extraction_claims', 'extraction_claims', '1000000 100000 2 2 1'),
+    ('extraction_claims', 'extraction_claims_by_claim', '1000000 100000 2');
 """
 
 MIGRATIONS: tuple[Migration, ...] = (Migration(1, "foundation", _FOUNDATION),)
