@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from evicortex.policy.dates import find_times
+from evicortex.text.times.mentions import find_times
 
 WORDS = st.sampled_from(
     "the in on of last next this past two a few May may March Jan Friday Sun week weekend month "

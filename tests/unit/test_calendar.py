@@ -2,7 +2,7 @@ from datetime import date
 
 import pytest
 
-from evicortex.policy import calendar
+from evicortex.text.times import calendar
 
 
 def test_weeks_run_from_the_chosen_weekday() -> None:

@@ -3,7 +3,7 @@ from datetime import UTC, date, datetime, timedelta, timezone
 import pytest
 
 from evicortex.errors import NaiveDatetimeError
-from evicortex.policy.dates import DateOptions, TimeMention, find_times
+from evicortex.text.times.mentions import DateOptions, TimeMention, find_times
 
 MONDAY = datetime(2026, 3, 9, 10, tzinfo=UTC)
 

@@ -16,11 +16,11 @@ from evicortex.ledger.names import actor_names, session_ids
 from evicortex.pipeline.drafts import check_text
 from evicortex.pipeline.people import people
 from evicortex.pipeline.wiring import People, Rooms
-from evicortex.policy.dates import Interval
 from evicortex.policy.query import QueryAnalysis
 from evicortex.projections.lexical import LexicalView
 from evicortex.projections.resident import NamespaceRows, RowFilter
 from evicortex.text import terms
+from evicortex.text.times.mentions import Interval
 from evicortex.types import TimeInput
 from evicortex.validity import from_micros, to_micros, to_utc
 

@@ -18,9 +18,9 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import NamedTuple
 
-from evicortex.policy.date_words import SPACE, listed
 from evicortex.text import content_terms, sentences, words
 from evicortex.text.segments import Word
+from evicortex.text.times.words import SPACE, listed
 from evicortex.types import Span
 
 

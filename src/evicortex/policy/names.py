@@ -15,9 +15,9 @@ from itertools import pairwise
 from typing import Literal, NamedTuple
 
 from evicortex.policy.aliases import misspelt
-from evicortex.policy.date_words import MONTHS, WEEKDAYS, listed
 from evicortex.text import STOP_WORDS, fold, words
 from evicortex.text.scripts import CJK, HANGUL, SOUTH_EAST_ASIAN
+from evicortex.text.times.words import MONTHS, WEEKDAYS, listed
 from evicortex.types import Span
 
 Source = Literal["name", "part", "alias", "misspelling"]

@@ -14,11 +14,11 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Literal
 
-from evicortex.policy.date_words import SPACE, DateOptions
-from evicortex.policy.dates import Interval, TimeMention, find_times
 from evicortex.policy.exclusion import Exclusion, find_exclusions
 from evicortex.policy.names import NameMention, Names
 from evicortex.text import content_terms, sentences
+from evicortex.text.times.mentions import Interval, TimeMention, find_times
+from evicortex.text.times.words import SPACE, DateOptions
 from evicortex.types import Span
 
 Kind = Literal["question", "request", "statement"]

@@ -6,9 +6,9 @@ import re
 from collections.abc import Mapping
 from datetime import date, timedelta
 
-from evicortex.policy import calendar
-from evicortex.policy.calendar import Granularity
-from evicortex.policy.date_words import (
+from evicortex.text.times import calendar
+from evicortex.text.times.calendar import Granularity
+from evicortex.text.times.words import (
     AMOUNT,
     CUES,
     RELATION,

@@ -17,11 +17,11 @@ from datetime import UTC, datetime, time, tzinfo
 from typing import NamedTuple
 
 from evicortex.errors import NaiveDatetimeError
-from evicortex.policy.calendar import Days, Granularity, YearForm
-from evicortex.policy.date_composites import COMPOSITES, Change
-from evicortex.policy.date_named import NAMED_FORMS, NAMED_TRIGGERS
-from evicortex.policy.date_relative import RELATIVE_FORMS, RELATIVE_TRIGGERS
-from evicortex.policy.date_words import SPACE, DateOptions, Reading, Resolved
+from evicortex.text.times.calendar import Days, Granularity, YearForm
+from evicortex.text.times.composites import COMPOSITES, Change
+from evicortex.text.times.named import NAMED_FORMS, NAMED_TRIGGERS
+from evicortex.text.times.relative import RELATIVE_FORMS, RELATIVE_TRIGGERS
+from evicortex.text.times.words import SPACE, DateOptions, Reading, Resolved
 from evicortex.types import Span
 
 __all__ = ["DateOptions", "Granularity", "Interval", "TimeMention", "find_times"]

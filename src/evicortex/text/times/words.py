@@ -1,4 +1,4 @@
-"""Words of time, their values, and what surrounds them in a text. Pure; used by ``dates``.
+"""Words of time, their values, and what surrounds them in a text. Pure; used by ``mentions``.
 
 Words are matched without regard to case, which in Unicode lets a dotless i or a long s stand in
 for the plain letter; ``plain`` maps them back before a word is looked up.
@@ -12,8 +12,8 @@ from dataclasses import dataclass
 from datetime import date, datetime, timedelta
 from typing import NamedTuple
 
-from evicortex.policy import calendar
-from evicortex.policy.calendar import Days, Granularity, YearForm
+from evicortex.text.times import calendar
+from evicortex.text.times.calendar import Days, Granularity, YearForm
 
 SPACE = r"[ \t\r\n\xa0]{1,3}"
 
