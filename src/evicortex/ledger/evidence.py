@@ -137,6 +137,7 @@ class _Batch:
         self._next: int = tx.connection.execute(
             "SELECT next_position FROM namespaces WHERE namespace_id = ?", (ns.namespace_id,)
         ).get
+        self._ids: dict[tuple[str, str], int] = {}
         self._origins: dict[_Origin, tuple[int | None, int | None, str]] = {}
         self._by_external_id: dict[str, Added] = {}
         self._by_id: dict[str, Added] = {}
@@ -248,6 +249,9 @@ class _Batch:
         """Return the id of an actor or a session; a new name is stored at once."""
         if name is None:
             return None
+        known = self._ids.get((table, name))
+        if known is not None:
+            return known
         values = (self._ns.namespace_id, name)
         execute = self._tx.connection.execute
         found: int | None = execute(
@@ -260,6 +264,8 @@ class _Batch:
                 f"RETURNING {column}",
                 values,
             ).get
+        assert found is not None
+        self._ids[table, name] = found
         return found
 
     def write(self) -> None:

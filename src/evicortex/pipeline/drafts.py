@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
+from typing import Any
 
 from evicortex.errors import InputError, InvalidTextError
 from evicortex.ledger.evidence import CheckedDraft
@@ -25,8 +26,6 @@ ROLE_AUTHORITY: Mapping[str, Authority] = {
     "document": Authority.DOCUMENT,
 }
 """The authority that a role has when the caller names none; other roles speak as users."""
-
-_TEXT_FIELDS = ("actor", "role", "session", "source", "external_id")
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,6 +52,13 @@ def check_text(value: object, name: str) -> str:
             f"UTF-8 cannot encode {name}: {error.reason} at character {error.start}; "
             "replace lone surrogates before storing"
         ) from error
+    return value
+
+
+def check_flag(value: object, name: str) -> bool:
+    """Return ``value`` when it is a bool; ``"no"`` must not count as yes."""
+    if type(value) is not bool:
+        raise InputError(f"{name} is True or False, not {value!r}")
     return value
 
 
@@ -86,12 +92,21 @@ def prepare(draft: EvidenceDraft) -> Prepared:
     if not isinstance(draft, EvidenceDraft):
         raise InputError(f"a draft is an EvidenceDraft, not {type(draft).__name__}")
     content = check_text(draft.content, "content")
-    for name in _TEXT_FIELDS:
-        value = getattr(draft, name)
+    for name, value in (
+        ("actor", draft.actor),
+        ("role", draft.role),
+        ("session", draft.session),
+        ("source", draft.source),
+        ("external_id", draft.external_id),
+    ):
         if value is not None and not check_text(value, name).strip():
             raise InputError(f"{name} is blank; leave it out instead")
     if not isinstance(draft.metadata, Mapping):
         raise InputError(f"metadata is a mapping, not {type(draft.metadata).__name__}")
+    if draft.metadata:
+        _check_keys(draft.metadata)
+    if isinstance(draft.claims, str | bytes) or not isinstance(draft.claims, Iterable):
+        raise InputError(f"claims is a sequence of ClaimDraft, not {type(draft.claims).__name__}")
     occurred_at = to_utc(draft.occurred_at, "occurred_at")
     authority = authority_of(draft)
     kept, diagnostics = _without_echoes(content, draft.claims) if draft.claims else ((), ())
@@ -107,6 +122,23 @@ def prepare(draft: EvidenceDraft) -> Prepared:
         draft.metadata,
     )
     return Prepared(checked, kept, authority, occurred_at, diagnostics)
+
+
+def _check_keys(metadata: Mapping[Any, Any]) -> None:
+    """Refuse keys that JSON would turn into other keys."""
+    seen: set[int] = set()
+    waiting: list[Any] = [metadata]
+    while waiting:
+        value = waiting.pop()
+        if not isinstance(value, Mapping | list | tuple) or id(value) in seen:
+            continue
+        seen.add(id(value))
+        if isinstance(value, Mapping):
+            for key in value:
+                check_text(key, "a key of metadata")
+            waiting.extend(value.values())
+        else:
+            waiting.extend(value)
 
 
 def _without_echoes(
