@@ -369,7 +369,7 @@ def _check_evidence(number: int, record: Mapping[str, Any]) -> None:
         _refuse(number, f"position {position!r} is not an integer from 1 up")
     if record["recorded_at"] is None:
         _refuse(number, "recorded_at is missing")
-    if record["authority"] not in {authority.value for authority in Authority}:
+    if record["authority"] not in [authority.value for authority in Authority]:
         _refuse(number, f"{record['authority']!r} is no authority")
     if not isinstance(record["metadata"], dict):
         _refuse(number, "metadata is not an object")
