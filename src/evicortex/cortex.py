@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from types import TracebackType
-from typing import Literal
+from typing import Literal, TypeVar
 
-from evicortex.errors import ClosedError
+from evicortex.errors import ClosedError, InputError
 from evicortex.ledger.purge import Selector
 from evicortex.opening import connect
 from evicortex.pipeline import beliefs, extraction, maintenance, recall, remember
@@ -41,6 +41,15 @@ from evicortex.types import (
 
 Progress = Callable[[int, int], None]
 """Called with (done, total)."""
+
+
+_Value = TypeVar("_Value")
+
+
+def _several(values: Iterable[_Value], name: str) -> tuple[_Value, ...]:
+    if not isinstance(values, Iterable):
+        raise InputError(f"{name} is a sequence, not {type(values).__name__}")
+    return tuple(values)
 
 
 class EviCortex:
@@ -86,6 +95,8 @@ class EviCortex:
             ProviderError: a provider breaks its contract.
         """
         chosen = settings if settings is not None else Settings.from_environment()
+        if not isinstance(chosen, Settings):
+            raise InputError(f"settings is a Settings object, not {type(chosen).__name__}")
         rooms = connect(
             path,
             chosen.rooms(),
@@ -163,8 +174,8 @@ class EviCortex:
             external_id=external_id,
             occurred_at=occurred_at,
             authority=authority,
-            claims=tuple(claims),
-            metadata=metadata or {},
+            claims=_several(claims, "claims"),
+            metadata={} if metadata is None else metadata,
         )
         return remember.remember(self._open, namespace, draft)
 
@@ -215,10 +226,10 @@ class EviCortex:
             external_id=external_id,
             occurred_at=occurred_at,
             authority=authority,
-            metadata=metadata or {},
+            metadata={} if metadata is None else metadata,
         )
         return extraction.remember_extracted(
-            self._open, namespace, draft, extractor, tuple(previous)
+            self._open, namespace, draft, extractor, _several(previous, "previous")
         )
 
     def get_extraction(self, namespace: str, evidence_id: str) -> ExtractionRecord:

@@ -33,6 +33,7 @@ def connect(
     clock: Clock | None,
 ) -> Rooms:
     """Open the ledger and connect the rooms; arguments as in ``EviCortex.open``."""
+    _check_kinds(path, token_counter=token_counter, reranker=reranker, clock=clock)
     source = _embedder_source(embedder)
     counter = CheckedTokenCounter(token_counter or _default_counter())
     checked_extractor = None
@@ -56,6 +57,19 @@ def connect(
     )
 
 
+_METHODS = {"token_counter": "count", "reranker": "rerank", "clock": "now"}
+
+
+def _check_kinds(path: object, **providers: object) -> None:
+    """Refuse what was put in the wrong place, before a file is made for it."""
+    if not isinstance(path, str | os.PathLike):
+        raise InputError(f"the path of a ledger is a text or a Path, not {type(path).__name__}")
+    for name, provider in providers.items():
+        method = _METHODS[name]
+        if provider is not None and not callable(getattr(provider, method, None)):
+            raise InputError(f"{name} needs a method {method}(); {provider!r} has none")
+
+
 def _embedder_source(
     embedder: Embedder | Literal["auto"] | None,
 ) -> Callable[[], CheckedEmbedder | str]:
@@ -65,6 +79,8 @@ def _embedder_source(
         if embedder != "auto":
             raise InputError(f'embedder is "auto", None or an Embedder, not {embedder!r}')
         return _local_embedder
+    if not callable(getattr(embedder, "embed", None)):
+        raise InputError(f'embedder is "auto", None or an Embedder, not {embedder!r}')
     checked = CheckedEmbedder(embedder)
     return lambda: checked
 

@@ -6,7 +6,7 @@ from evicortex.errors import InputError, NotFoundError
 from evicortex.ledger import NamespaceRow, Transaction, extractions
 from evicortex.ledger import claims as claim_ledger
 from evicortex.ledger import evidence as evidence_ledger
-from evicortex.pipeline.drafts import check_text
+from evicortex.pipeline.drafts import check_flag, check_text
 from evicortex.pipeline.wiring import Rooms, moment
 from evicortex.types import Claim, Evidence, ExtractionRecord, RetractReceipt, TimeInput
 from evicortex.validity import to_utc
@@ -30,6 +30,7 @@ def claims(
     include_superseded: bool,
 ) -> tuple[Claim, ...]:
     """Return claims, oldest first; none for a namespace that nothing was written to."""
+    check_flag(include_superseded, "include_superseded")
     for name, value in (("subject", subject), ("predicate", predicate)):
         if value is not None:
             check_text(value, name)
@@ -71,6 +72,7 @@ def history(rooms: Rooms, namespace: str, subject: str, predicate: str) -> tuple
 
 def retract(rooms: Rooms, namespace: str, claim_id: str, reason: str) -> RetractReceipt:
     """Withdraw a claim; raises NotFoundError when it is unknown."""
+    check_text(claim_id, "claim_id")
     if not check_text(reason, "reason").strip():
         raise InputError("a retraction needs a reason")
     with rooms.ledger.write() as tx:
@@ -82,6 +84,7 @@ def retract(rooms: Rooms, namespace: str, claim_id: str, reason: str) -> Retract
 
 def evidence(rooms: Rooms, namespace: str, evidence_id: str) -> Evidence:
     """Return one evidence; raises NotFoundError when it is unknown here."""
+    check_text(evidence_id, "evidence_id")
     with rooms.ledger.read() as tx:
         ns = _required(tx, namespace, f"evidence {evidence_id!r}")
         return evidence_ledger.get(tx, ns, evidence_id)
@@ -89,6 +92,7 @@ def evidence(rooms: Rooms, namespace: str, evidence_id: str) -> Evidence:
 
 def get_extraction(rooms: Rooms, namespace: str, evidence_id: str) -> ExtractionRecord:
     """Return the newest extraction record; raises NotFoundError when there is none."""
+    check_text(evidence_id, "evidence_id")
     with rooms.ledger.read() as tx:
         ns = _required(tx, namespace, f"extraction of {evidence_id!r}")
         return extractions.get(tx, ns, evidence_id)
@@ -98,6 +102,7 @@ def extraction_history(
     rooms: Rooms, namespace: str, evidence_id: str
 ) -> tuple[ExtractionRecord, ...]:
     """Return every extraction record of an evidence, oldest first."""
+    check_text(evidence_id, "evidence_id")
     with rooms.ledger.read() as tx:
         ns = _required(tx, namespace, f"extraction of {evidence_id!r}")
         return extractions.history(tx, ns, evidence_id)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import islice
 
 import numpy as np
 import numpy.typing as npt
@@ -20,13 +21,13 @@ def claim_scores(
     """Return, for every row, the best share of the question's words in a claim held on it.
 
     Only claims that are held at the time asked, as known then, count; a share is multiplied by
-    the claim's confidence. ``None`` when no claim shares a word.
+    the claim's confidence. The best ``claim_candidates`` pairs of subject and predicate are
+    looked at, each with its whole history. ``None`` when no claim shares a word.
     """
     matches = rooms.claim_words.matches(sight.tx, sight.ns, terms)
     if not matches:
         return None
     matches.sort(key=lambda match: (-match.share * match.claim.confidence, match.claim.seq))
-    matches = matches[: rooms.options.recall.claim_candidates]
     index = sight.rows.index([match.claim.row_id for match in matches])
     held = _held(rooms, sight, question, matches)
     scores = np.zeros(len(sight.rows), dtype=np.float32)
@@ -40,10 +41,11 @@ def claim_scores(
 def _held(
     rooms: Rooms, sight: Sight, question: Question, matches: Sequence[Match]
 ) -> frozenset[str]:
-    subjects = dict.fromkeys((match.claim.subject, match.claim.predicate) for match in matches)
+    pairs = dict.fromkeys((match.claim.subject, match.claim.predicate) for match in matches)
+    limit = rooms.options.recall.claim_candidates
     return frozenset(
         claim.claim_id
-        for subject, predicate in subjects
+        for subject, predicate in islice(pairs, limit)
         for claim in claim_ledger.list_claims(
             sight.tx,
             sight.ns,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from dataclasses import replace
 
-from evicortex.errors import NotFoundError, SelectorError
+from evicortex.errors import InputError, NotFoundError, SelectorError
 from evicortex.ledger import evidence as evidence_ledger
 from evicortex.ledger import keys, transfer
 from evicortex.ledger import purge as purging
@@ -95,14 +95,20 @@ def verify(rooms: Rooms, namespace: str | None) -> VerifyReport:
     return verification.verify(rooms.ledger, namespace)
 
 
+def _path(path: str | os.PathLike[str]) -> str | os.PathLike[str]:
+    if not isinstance(path, str | os.PathLike):
+        raise InputError(f"a path is a text or a Path, not {type(path).__name__}")
+    return path
+
+
 def export(rooms: Rooms, namespace: str, path: str | os.PathLike[str]) -> ExportReport:
     """Write a namespace as JSON Lines; raises NotFoundError when it was never written to."""
-    return transfer.export(rooms.ledger, namespace, path)
+    return transfer.export(rooms.ledger, namespace, _path(path))
 
 
 def load(rooms: Rooms, namespace: str, path: str | os.PathLike[str]) -> LoadReport:
     """Read an export into a namespace, wholly or not at all, then index it."""
-    report = transfer.load(rooms.ledger, namespace, path)
+    report = transfer.load(rooms.ledger, namespace, _path(path))
     problems = bring_up_to_date(rooms, namespace, after=0)
     return replace(report, diagnostics=(*report.diagnostics, *problems))
 

@@ -18,8 +18,8 @@ from evicortex.pipeline.wiring import Rooms
 from evicortex.policy.candidates import PackCandidate
 from evicortex.policy.echo import is_mostly_recalled
 from evicortex.policy.exclusion import rejects
-from evicortex.policy.fusion import channel_scores
-from evicortex.policy.packing import PackQuery, checked_budget, pack
+from evicortex.policy.fusion import best, channel_scores
+from evicortex.policy.packing import NothingBecause, PackQuery, checked_budget, pack
 from evicortex.policy.query import QueryAnalysis, analyze
 from evicortex.policy.support import SupportEvidence, assess
 from evicortex.types import (
@@ -35,6 +35,9 @@ from evicortex.types import (
 
 MAX_LIMIT = 10_000
 """Most hits that one search returns."""
+
+STARVED_FACTOR = 64
+"""How many times the usual rows are looked at when most of the best ones may not be shown."""
 
 
 class _Found:
@@ -67,8 +70,30 @@ def _find(rooms: Rooms, sight: Sight, question: Question, limit: int) -> _Found:
     )
     ranking = rank(rooms, sight, question, analysis, limit)
     candidates, diagnostics = _candidates(rooms, sight, question, analysis, ranking)
+    looked, cap = limit, limit * STARVED_FACTOR
+    while _starved(question, candidates, limit) and len(ranking.rows) == looked < cap:
+        looked = min(4 * looked, cap)
+        ranking = replace(ranking, rows=best(ranking.scores, looked))
+        candidates, diagnostics = _candidates(rooms, sight, question, analysis, ranking)
+    if looked == cap and len(ranking.rows) == cap:
+        diagnostics.append(
+            Diagnostic(
+                "candidate_cap",
+                f"only the best {cap:,} rows were looked at, and most of them are left out",
+                {"rows": cap},
+            )
+        )
     candidates, more = reranked(rooms, question.text, candidates)
     return _Found(candidates, analysis, ranking, sight, (*ranking.diagnostics, *diagnostics, *more))
+
+
+def _starved(question: Question, candidates: Sequence[PackCandidate], limit: int) -> bool:
+    """Return whether most of the best rows may not be shown, so that others must be looked at."""
+    shown = sum(
+        not each.excluded and (question.include_superseded or not each.superseded)
+        for each in candidates
+    )
+    return 2 * shown < limit
 
 
 def _candidates(
@@ -186,7 +211,23 @@ def search(
         Hit(candidate.evidence, place, candidate.score, candidate.channels, candidate.superseded)
         for place, candidate in enumerate(shown[:limit], start=1)
     )
-    return SearchResult(hits, _diagnostics(rooms, found))
+    return SearchResult(hits, (*_diagnostics(rooms, found), *_left_out(found, shown)))
+
+
+def _left_out(found: _Found, shown: Sequence[PackCandidate]) -> list[Diagnostic]:
+    """Name what a search found and does not show."""
+    kept = {candidate.evidence.evidence_id for candidate in shown}
+    gone = [each for each in found.candidates if each.evidence.evidence_id not in kept]
+    diagnostics: list[Diagnostic] = []
+    for code, rejected in (
+        ("excluded", [each for each in gone if each.excluded]),
+        ("superseded", [each for each in gone if not each.excluded]),
+    ):
+        if rejected:
+            ids = tuple(each.evidence.evidence_id for each in rejected)
+            message = f"{len(ids)} evidence that matched are left out: {code}"
+            diagnostics.append(Diagnostic(code, message, {"evidence_ids": ids}))
+    return diagnostics
 
 
 _EMPTY = Diagnostic("namespace_empty", "nothing was ever stored in this namespace")
@@ -239,7 +280,7 @@ def _packed(rooms: Rooms, question: Question, found: _Found, budget: int) -> Con
         counter=rooms.counter,
         policy=policy,
         query=PackQuery(question.text, found.ranking.lexical.idf),
-        nothing_because="no_match" if found.sight.count else "namespace_empty",
+        nothing_because=_nothing_because(found.sight),
     )
     return ContextPack(
         text=packed.text,
@@ -251,6 +292,12 @@ def _packed(rooms: Rooms, question: Question, found: _Found, budget: int) -> Con
         diagnostics=(*_diagnostics(rooms, found), *packed.diagnostics),
         trace=_trace(question, found),
     )
+
+
+def _nothing_because(sight: Sight) -> NothingBecause:
+    if sight.count:
+        return "no_match"
+    return "filtered_out" if len(sight.rows) else "namespace_empty"
 
 
 def _support(rooms: Rooms, found: _Found) -> Support:

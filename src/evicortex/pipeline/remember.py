@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 
 from evicortex.errors import EviCortexError, InputError
 from evicortex.ledger import NamespaceRow, Transaction, keys
@@ -93,8 +93,10 @@ def remember_many(
         NamespaceError: for the whole batch; nothing was written.
     """
     keys.check_namespace(namespace)
-    if isinstance(drafts, (str, EvidenceDraft)):
+    if isinstance(drafts, str | EvidenceDraft) or not isinstance(drafts, Iterable):
         raise InputError("remember_many takes a sequence of EvidenceDraft")
+    if on_progress is not None and not callable(on_progress):
+        raise InputError("on_progress is called with (done, total); it is no callable")
     outcomes: list[RememberReceipt | RejectedDraft | None] = []
     good: list[tuple[int, Prepared]] = []
     for index, draft in enumerate(drafts):

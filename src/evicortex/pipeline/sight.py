@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
@@ -13,7 +13,7 @@ import numpy.typing as npt
 from evicortex.errors import InputError
 from evicortex.ledger import NamespaceRow, Transaction
 from evicortex.ledger.names import actor_names, session_ids
-from evicortex.pipeline.drafts import check_text
+from evicortex.pipeline.drafts import check_flag, check_text
 from evicortex.pipeline.people import people
 from evicortex.pipeline.wiring import People, Rooms
 from evicortex.policy.query import QueryAnalysis
@@ -49,6 +49,8 @@ def _names(values: Sequence[str] | None, name: str) -> tuple[str, ...] | None:
         return None
     if isinstance(values, str):
         raise InputError(f"{name} is a sequence of names, not one text; write [{values!r}]")
+    if not isinstance(values, Iterable):
+        raise InputError(f"{name} is a sequence of names, not {type(values).__name__}")
     return tuple(check_text(value, name) for value in values)
 
 
@@ -83,7 +85,7 @@ def check_question(
         asked or rooms.clock.now(),
         _names(sessions, "sessions"),
         _names(actors, "actors"),
-        bool(include_superseded),
+        check_flag(include_superseded, "include_superseded"),
     )
 
 

@@ -8,10 +8,15 @@ as evidence like any text, but no claim may rest on them and a later recall leav
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable, Iterator
 
 from evicortex.types import Span
 
-_CITED = re.compile(r"\[E[1-9]\d*\] \S")
+_QUOTE = re.compile(r"[ \t]*(?:[>|]+ ?)+")
+"""How mail and Markdown mark the lines that they quote."""
+
+_CITED = re.compile(r"\s*(?:[-*\u2022] )?\[E[1-9]\d*\] \S")
+_CITATION = re.compile(r"\[E[1-9]\d*\] ")
 _OPEN = "<memory>"
 _CLOSE = "</memory>"
 
@@ -20,31 +25,57 @@ def recalled_spans(text: str) -> tuple[Span, ...]:
     """Return the ranges of ``text`` that are recalled context, in order and apart.
 
     A range runs from an opening fence to the closing one (to the end when it is missing), or
-    over consecutive cited lines with the continuation lines that belong to them.
+    over consecutive cited lines with the continuation lines that belong to them. Lines may be
+    quoted or listed, and a whole pack may stand inside a line, as in JSON.
     """
     if _OPEN not in text and "[E" not in text:
         return ()
+    return _joined(sorted((*_by_line(text), *_inside_lines(text))))
+
+
+def _joined(spans: Iterable[Span]) -> tuple[Span, ...]:
+    joined: list[Span] = []
+    for span in spans:
+        if joined and span.start <= joined[-1].end:
+            joined[-1] = Span(joined[-1].start, max(joined[-1].end, span.end))
+        else:
+            joined.append(span)
+    return tuple(joined)
+
+
+def _inside_lines(text: str) -> Iterator[Span]:
+    """Yield what stands between two fences and holds a citation, wherever it stands."""
+    position = 0
+    while (close := text.find(_CLOSE, position)) >= 0:
+        start = text.find(_OPEN, position, close)
+        position = close + len(_CLOSE)
+        if start >= 0 and _CITATION.search(text, start, close):
+            yield Span(start, position)
+
+
+def _by_line(text: str) -> list[Span]:
     spans: list[Span] = []
     start: int | None = None
     fenced = False
     position = 0
     for line in text.splitlines(keepends=True):
-        bare = line.strip()
+        plain = line[match.end() :] if (match := _QUOTE.match(line)) else line
+        bare = plain.strip()
         inside = start is not None
         if fenced:
             fenced = bare != _CLOSE
         elif bare == _OPEN:
             fenced = True
             inside, start = True, position if start is None else start
-        elif _CITED.match(line):
+        elif _CITED.match(plain):
             start = position if start is None else start
-        elif inside and not line.startswith("  "):
+        elif inside and not plain.startswith("  "):
             spans.append(Span(start or 0, position))
             start = None
         position += len(line)
     if start is not None:
         spans.append(Span(start, len(text)))
-    return tuple(spans)
+    return spans
 
 
 def is_recalled(text: str, span: Span | None) -> bool:

@@ -35,6 +35,7 @@ __all__ = [
     "MAX_BUDGET",
     "CuttingPolicy",
     "NeighbourPolicy",
+    "NothingBecause",
     "PackCandidate",
     "PackQuery",
     "PackedText",
@@ -45,7 +46,7 @@ __all__ = [
 
 MAX_BUDGET: Final = 1_000_000
 
-NothingBecause = Literal["no_match", "namespace_empty"]
+NothingBecause = Literal["no_match", "filtered_out", "namespace_empty"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -274,6 +275,7 @@ class _Compiler:
 
 _EMPTY: Final[Mapping[str, str]] = {
     "no_match": "nothing matched",
+    "filtered_out": "no evidence passes the filters of time, session and actor",
     "namespace_empty": "the namespace holds no evidence",
     "excluded": "the query excludes everything that matched",
     "superseded": "everything that matched is superseded",
