@@ -62,7 +62,7 @@ bench-recall: $(STAMP)  ## The recall ladder on the development sets (DATA=folde
 	  --json bench-output/recall.json
 
 lock: $(STAMP)  ## Renew requirements.lock from pyproject.toml
-	$(BIN)/pip-compile --quiet --generate-hashes --allow-unsafe --strip-extras --no-emit-index-url --no-emit-find-links --extra dev --extra local --extra http -o requirements.lock pyproject.toml
+	$(BIN)/pip-compile --quiet --generate-hashes --allow-unsafe --strip-extras --no-emit-index-url --no-emit-find-links --extra dev --extra local --extra http --extra bench -o requirements.lock pyproject.toml
 
 clean:  ## Remove what was built
 	rm -rf $(VENV) build dist .coverage* .pytest_cache .mypy_cache .ruff_cache .hypothesis bench-output demo-output
