@@ -1,4 +1,4 @@
-"""What every channel says of every allowed row, fused into one ranking."""
+"""From the channels' opinions to one ranking of the allowed rows."""
 
 from __future__ import annotations
 
@@ -8,18 +8,16 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from evicortex.pipeline.beliefs_channel import claim_scores
-from evicortex.pipeline.dense import DenseScores, dense_scores
+from evicortex.pipeline.dense import DenseScores
+from evicortex.pipeline.opinions import opinions
+from evicortex.pipeline.ranking import corrected
 from evicortex.pipeline.sight import Question, Sight
 from evicortex.pipeline.wiring import Rooms
-from evicortex.policy.fusion import ChannelWeights, best, fuse, gate, time_proximity
+from evicortex.policy.fusion import ChannelWeights, best
 from evicortex.policy.query import QueryAnalysis
 from evicortex.projections import literal
 from evicortex.projections.lexical import LexicalScores
-from evicortex.projections.resident import ROLE_ASSISTANT, ROLE_USER
-from evicortex.text import content_terms
 from evicortex.types import Diagnostic
-from evicortex.validity import to_micros
 
 Floats = npt.NDArray[np.floating]
 
@@ -47,23 +45,13 @@ def rank(
     When no informative term of the query is found and there are no vectors, the texts
     themselves are searched for the literal query.
     """
-    lexical = sight.lexical.score(analysis.terms, sight.mask)
-    dense = dense_scores(rooms, sight, analysis.text)
-    options = rooms.options.fusion
-    weights = options.lexical if dense is None or not dense.usable else options.hybrid
-    channels: dict[str, Floats] = {
-        "turn": lexical.turn,
-        "window": lexical.window,
-        "session": lexical.session,
-    }
-    factor = 1.0
-    if dense is not None and dense.usable:
-        channels |= {"dense_turn": dense.turn, "dense_window": dense.window}
-        factor = gate(float(lexical.coverage.max(initial=0.0)), options)
-    channels |= _bonuses(rooms, sight, question, analysis, weights)
-    scores = fuse(channels, sight.mask, weights, lexical_factor=factor)
-    diagnostics = [*lexical.diagnostics, *(dense.diagnostics if dense is not None else ())]
+    said = opinions(rooms, sight, question, analysis)
+    channels = said.channels
+    scores = said.fused(sight)
+    diagnostics = list(said.diagnostics)
     semantic = rooms.embedder is not None and rooms.embedder.profile.semantic
+    if semantic and rooms.options.fusion.ranker:
+        scores = corrected(rooms, sight, analysis, said, scores)
     spoken = _spoken(channels, sight, semantic=semantic)
     found = None
     if analysis.literal is not None or not spoken.any():
@@ -79,9 +67,16 @@ def rank(
         scores = scores + lift
         spoken |= lift > 0
     scores[~spoken] = -np.inf
-    chosen = best(scores, limit)
     return Ranking(
-        chosen, scores, channels, lexical, dense, tuple(diagnostics), weights, factor, found
+        best(scores, limit),
+        scores,
+        channels,
+        said.lexical,
+        said.dense,
+        tuple(diagnostics),
+        said.weights,
+        said.lexical_factor,
+        found,
     )
 
 
@@ -100,34 +95,3 @@ def _spoken(
         elif name in ("turn", "window", "claims", "time"):
             spoken |= values > 0
     return spoken if sight.mask is None else spoken & sight.mask
-
-
-def _bonuses(
-    rooms: Rooms,
-    sight: Sight,
-    question: Question,
-    analysis: QueryAnalysis,
-    weights: ChannelWeights,
-) -> dict[str, Floats]:
-    found: dict[str, Floats] = {}
-    if analysis.actor is not None:
-        ids = [n for n, name in sight.people.names.items() if name == analysis.actor]
-        found["actor"] = sum(
-            ((sight.rows.actor == number).astype(np.float32) for number in ids),
-            start=np.zeros(len(sight.rows), dtype=np.float32),
-        )
-    elif analysis.role is not None and analysis.kind != "statement":
-        spoken = ROLE_USER if analysis.role == "user" else ROLE_ASSISTANT
-        found["actor"] = (sight.rows.role == spoken).astype(np.float32)
-    intervals = sight.intervals(analysis)
-    if intervals:
-        found["time"] = time_proximity(
-            sight.rows.effective_us,
-            [(to_micros(start), to_micros(end)) for start, end in intervals],
-            after=weights.time_after,
-            before=weights.time_before,
-        )
-    claims = claim_scores(rooms, sight, question, content_terms(question.text))
-    if claims is not None:
-        found["claims"] = claims
-    return found

@@ -31,6 +31,7 @@ class DenseScores:
     diagnostics: tuple[Diagnostic, ...]
     query: Float32 | None = None
     view: VectorView | None = None
+    layout: Layout | None = None
 
 
 def _off(code: str, message: str, **details: object) -> DenseScores:
@@ -100,7 +101,7 @@ def _scored(rooms: Rooms, sight: Sight, query: Float32, behind: int) -> DenseSco
                 {"missing": behind},
             ),
         )
-    return DenseScores(turn, window, True, diagnostics, query, view)
+    return DenseScores(turn, window, True, diagnostics, query, view, layout)
 
 
 def _lengths(sight: Sight, means: npt.NDArray[np.float32]) -> tuple[WindowLengths, Layout]:

@@ -15,6 +15,7 @@ from evicortex.policy.aliases import Address, addresses
 from evicortex.policy.fusion import FusionWeights
 from evicortex.policy.packing import PackingPolicy
 from evicortex.policy.query import QueryPolicy
+from evicortex.policy.ranking import Ranker
 from evicortex.policy.ranking_features import TURN_LOOKS, turn_looks
 from evicortex.policy.support import Calibration, SupportPolicy
 from evicortex.projections.lexical import LexicalOptions, LexicalProjection
@@ -123,6 +124,8 @@ class Rooms:
         self.semantic = SemanticProjection(options.semantic)
         self.addresses: TextNotes[Address] = TextNotes(address_notes)
         self.looks = TextNumbers(turn_looks, len(TURN_LOOKS))
+        self.ranker: Ranker | None = None
+        """Another ranker than the bundled one."""
         self.claim_words = ClaimWordsCache()
         self.people = PeopleCache()
         self._make_embedder = embedder

@@ -55,6 +55,9 @@ class FusionWeights:
     The gate is ``clip((coverage - gate_from) / gate_over, 0, 1)`` with ``coverage`` the share of
     the query's idf mass that the best row holds: an ambient statement shares few words with what
     it should bring to mind. It acts only where vectors can speak instead.
+
+    ``ranker`` lets the learned ranker correct the scores of the ``ranker_candidates`` best rows,
+    where there are vectors of a semantic encoder.
     """
 
     lexical: ChannelWeights = field(
@@ -85,10 +88,14 @@ class FusionWeights:
     )
     gate_from: float = 0.2
     gate_over: float = 0.4
+    ranker: bool = False
+    ranker_candidates: int = 200
 
     def __post_init__(self) -> None:
         if not 0 <= self.gate_from <= 1 or self.gate_over <= 0:
             raise InputError("the gate opens between 0 and 1 and over more than 0")
+        if self.ranker_candidates < 1:
+            raise InputError("ranker_candidates is a count of at least 1")
 
 
 def standardized(values: npt.NDArray[np.floating], mask: Mask | None) -> Floats:

@@ -104,7 +104,12 @@ _SECOND_PERSON = re.compile(r"\byour?\b", re.IGNORECASE)
 
 def _piece(content: str, span: Span) -> Piece:
     text = content[span.start : span.end]
-    looks = (
+    return Piece(span, frozenset(content_terms(text)), looks(text))
+
+
+def looks(text: str) -> tuple[float, ...]:
+    """Return what the form of ``text`` tells, as ``Piece.looks`` says."""
+    return (
         min(len(_CAPITALISED.findall(text)), 3) / 3,
         float(bool(_TIME_WORD.search(text))),
         float(bool(_DIGIT.search(text))),
@@ -113,7 +118,6 @@ def _piece(content: str, span: Span) -> Piece:
         float(bool(_SECOND_PERSON.search(text))),
         float(text.endswith(("?", "？", "؟"))),
     )
-    return Piece(span, frozenset(content_terms(text)), looks)
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,0 +1,137 @@
+"""The learned ranker on one recall: the best rows by hand fusion, looked at more closely."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from evicortex.pipeline.opinions import Opinions
+from evicortex.pipeline.sight import Sight
+from evicortex.pipeline.wiring import Rooms
+from evicortex.policy import ranking, ranking_features
+from evicortex.policy.fusion import best
+from evicortex.policy.query import QueryAnalysis
+from evicortex.policy.ranking_features import Candidates, Landscape, QueryContext
+from evicortex.projections.bm25 import Layout, idf
+
+Floats = npt.NDArray[np.floating]
+Index = npt.NDArray[np.intp]
+
+_MOST_TERMS = 64
+
+
+@dataclass(frozen=True, slots=True)
+class Closer:
+    """The candidates' rows, best first by the hand fusion, and a row of features for each."""
+
+    rows: Index
+    features: npt.NDArray[np.float32]
+
+
+def corrected(
+    rooms: Rooms,
+    sight: Sight,
+    analysis: QueryAnalysis,
+    said: Opinions,
+    scores: npt.NDArray[np.float64],
+) -> npt.NDArray[np.float64]:
+    """Return the fused ``scores`` of all rows with the ranker's correction of the best ones.
+
+    Nothing is corrected without vectors, or where the gate is shut (an ambient statement).
+    """
+    gate = said.lexical_factor
+    closer = look_closer(rooms, sight, analysis, said, scores) if gate > 0 else None
+    if closer is None:
+        return scores
+    ranker = rooms.ranker or ranking.bundled()
+    after = scores.copy()
+    after[closer.rows] += ranker.corrections(closer.features, gate)
+    return after
+
+
+def look_closer(
+    rooms: Rooms,
+    sight: Sight,
+    analysis: QueryAnalysis,
+    said: Opinions,
+    scores: npt.NDArray[np.float64],
+) -> Closer | None:
+    """Return the candidates with their features; ``None`` when there is nothing to rank."""
+    rows = best(scores, rooms.options.fusion.ranker_candidates)
+    dense, lexical, channels = said.usable, said.lexical, said.channels
+    if len(rows) < 2 or dense is None:
+        return None
+    assert dense.layout is not None
+    assert dense.view is not None
+    layout = dense.layout
+    landscape = Landscape(
+        channels={name: channels[name][layout.sequence] for name in ranking_features.GRADED},
+        fused=scores[layout.sequence],
+        coverage=lexical.coverage[layout.sequence],
+        thread=layout.ordinal,
+        speaker=sight.rows.actor[layout.sequence],
+    )
+    nothing = np.zeros(len(sight.rows), dtype=np.float32)
+    at = layout.place[rows]
+    candidates = Candidates(
+        at=at,
+        **_shared(sight, layout, at, lexical.idf),
+        **_named(sight, layout, at, analysis),
+        actor=channels.get("actor", nothing)[rows],
+        time=channels.get("time", nothing)[rows],
+        looks=rooms.looks.of(sight.tx.connection, sight.rows, rows),
+        vectors=dense.view.means()[rows],
+    )
+    context = QueryContext(
+        gate=said.lexical_factor,
+        terms=len(lexical.idf),
+        named="actor" in channels,
+        several=len(analysis.actors) > 1,
+        dated="time" in channels,
+        asked=ranking_features.asked(analysis.query),
+    )
+    return Closer(rows, ranking_features.features(landscape, candidates, context))
+
+
+def _held(
+    sight: Sight, layout: Layout, term: str, starts: Index, ends: Index
+) -> npt.NDArray[np.bool_]:
+    """Return for each half-open range of places whether a row in it holds the term."""
+    places = layout.place[sight.lexical.rows_with(term)]
+    places = np.sort(places[places < layout.count])
+    found: npt.NDArray[np.bool_] = np.searchsorted(places, ends) > np.searchsorted(places, starts)
+    return found
+
+
+def _shared(
+    sight: Sight, layout: Layout, at: Index, weights: Mapping[str, float]
+) -> dict[str, Floats]:
+    """Return what of the query's terms each candidate and its neighbours hold."""
+    matched, rarest, around = np.zeros(len(at)), np.zeros(len(at)), np.zeros(len(at))
+    rare_first = sorted(weights.items(), key=lambda item: (-item[1], item[0]))
+    for term, weight in rare_first[:_MOST_TERMS]:
+        own = _held(sight, layout, term, at, at + 1)
+        matched += own
+        np.maximum(rarest, weight * own, out=rarest)
+        around += weight * _held(
+            sight, layout, term, layout.window_start[at], layout.window_end[at]
+        )
+    return {
+        "matched": matched,
+        "rarest": rarest / idf(layout.count, 0),
+        "around": around / max(sum(weights.values()), 1e-9),
+    }
+
+
+def _named(sight: Sight, layout: Layout, at: Index, analysis: QueryAnalysis) -> dict[str, Floats]:
+    """Return the share of the query's capitalised words that each candidate holds."""
+    wanted = ranking_features.name_terms(analysis.text)[:_MOST_TERMS]
+    own, around = np.zeros(len(at)), np.zeros(len(at))
+    for term in wanted:
+        own += _held(sight, layout, term, at, at + 1)
+        around += _held(sight, layout, term, layout.window_start[at], layout.window_end[at])
+    count = max(len(wanted), 1)
+    return {"names": own / count, "names_around": around / count}

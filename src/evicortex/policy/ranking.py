@@ -1,0 +1,110 @@
+"""The learned ranker: a small correction of the hand fusion for the best candidates.
+
+Three small networks (one hidden layer of rectified units beside a direct linear path) and half
+of a linear model whose weights depend on the query's context, at half weight: each has learned
+the whole correction, and half of it travels better. The correction is multiplied by the square
+root of the lexical gate, so that ambient statements keep the hand fusion.
+
+Weights and training record are data of the package; ``benchmarks.train_ranker`` makes both.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import math
+from dataclasses import dataclass
+from functools import cache
+from importlib import resources
+from io import BytesIO
+from typing import Final
+
+import numpy as np
+import numpy.typing as npt
+
+from evicortex.errors import ModelIntegrityError
+from evicortex.policy.ranking_features import NAMES
+
+Float32 = npt.NDArray[np.float32]
+
+WEIGHTS: Final = "ranker.npz"
+RECORD: Final = "ranker.json"
+CLIP: Final = 5.0
+"""Standardised features are clipped to this many standard deviations."""
+NETWORK_SHARE: Final = 0.5
+CONTEXT_SHARE: Final = 0.25
+CONTEXT: Final = tuple(n for n, name in enumerate(NAMES) if name.startswith("q_"))
+"""The features that say something of the query alone."""
+
+
+@dataclass(frozen=True, slots=True)
+class Ranker:
+    """The weights, float32.
+
+    With F features, H hidden units in all and C = 1 + len(CONTEXT): ``mean`` and ``deviation`` (F), ``hidden`` (F, H), ``bias`` (H), ``output`` (H), ``direct``
+    (F), both already divided by the number of networks, and ``context`` (F, C).
+    """
+
+    mean: Float32
+    deviation: Float32
+    hidden: Float32
+    bias: Float32
+    output: Float32
+    direct: Float32
+    context: Float32
+
+    def corrections(self, features: Float32, gate: float) -> npt.NDArray[np.float64]:
+        """Return what to add to the fused score of each candidate; shape (candidates,).
+
+        ``features`` has a row a candidate, ``gate`` is from 0 to 1. No BLAS is used: the bits
+        are the same whatever the number of threads.
+        """
+        scaled = np.clip((features - self.mean) / self.deviation, -CLIP, CLIP)
+        hidden = np.einsum("nf,fh->nh", scaled, self.hidden, optimize=False) + self.bias
+        network = np.einsum("nh,h->n", np.maximum(hidden, 0), self.output, optimize=False)
+        network += np.einsum("nf,f->n", scaled, self.direct, optimize=False)
+        asked = np.append(np.float32(1), features[0, list(CONTEXT)])
+        weights = np.einsum("fc,c->f", self.context, asked, optimize=False)
+        linear = np.einsum("nf,f->n", scaled, weights, optimize=False)
+        summed = NETWORK_SHARE * network + CONTEXT_SHARE * linear
+        corrections: npt.NDArray[np.float64] = math.sqrt(gate) * summed.astype(np.float64)
+        return corrections
+
+
+_ARRAYS: Final = ("mean", "deviation", "hidden", "bias", "output", "direct", "context")
+
+
+def read(weights: bytes, record: bytes) -> Ranker:
+    """Return the ranker in these files.
+
+    Raises:
+        ModelIntegrityError: the weights are not those of the record, or were made for other
+            features than these.
+    """
+    said = json.loads(record)
+    digest = hashlib.sha256(weights).hexdigest()
+    if digest != said["weights_sha256"]:
+        raise ModelIntegrityError(
+            f"{WEIGHTS} has SHA-256 {digest}, its record says {said['weights_sha256']}; "
+            "reinstall the package or train again"
+        )
+    if tuple(said["features"]) != NAMES:
+        raise ModelIntegrityError(
+            f"{WEIGHTS} was trained on other features than this version computes; train again"
+        )
+    with np.load(BytesIO(weights), allow_pickle=False) as arrays:
+        return Ranker(*(arrays[name] for name in _ARRAYS))
+
+
+def written(ranker: Ranker) -> bytes:
+    """Return the weights as the bytes of an uncompressed ``.npz`` file, without any time."""
+    file = BytesIO()
+    np.savez(file, **{name: getattr(ranker, name) for name in _ARRAYS})
+    return file.getvalue()
+
+
+@cache
+def bundled() -> Ranker:
+    """Return the ranker of the package, read once; errors as ``read``."""
+    folder = resources.files("evicortex.policy")
+    return read(folder.joinpath(WEIGHTS).read_bytes(), folder.joinpath(RECORD).read_bytes())
