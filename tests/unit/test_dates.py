@@ -75,6 +75,22 @@ def test_days_named_in_full(text: str, day: str) -> None:
     assert not mention.open_year
 
 
+@pytest.mark.parametrize(
+    ("text", "found", "day"),
+    [
+        ("book it for the 8th of this month", "8th of this month", "2026-03-08"),
+        ("the 31st of last month", "last month", "2026-02-01"),
+        ("on the 3rd of next month.", "3rd of next month", "2026-04-03"),
+        ("Wednesday next week", "Wednesday next week", "2026-03-18"),
+        ("on Sunday of this week", "Sunday of this week", "2026-03-15"),
+        ("Monday last week", "Monday last week", "2026-03-02"),
+        ("they sat next week", "next week", "2026-03-16"),
+    ],
+)
+def test_a_day_of_a_week_or_month_nearby(text: str, found: str, day: str) -> None:
+    assert only(text)[:2] == (found, day)
+
+
 def test_a_numeric_date_follows_the_option_unless_a_part_settles_it() -> None:
     assert days("5/8/2023", day_first=True)[0] == "2023-08-05"
     assert days("5/18/2023", day_first=True)[0] == "2023-05-18"

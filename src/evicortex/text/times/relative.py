@@ -145,10 +145,42 @@ def _day_of_month(match: re.Match[str], reading: Reading) -> Resolved | None:
     return None
 
 
+def _day_of_near_month(match: re.Match[str], reading: Reading) -> Resolved | None:
+    step = {"last": -1, "next": 1}.get(relation_of(match), 0)
+    first, end = calendar.month(reading.today.year, reading.today.month + step)
+    found = first + timedelta(int(match["day"]) - 1)
+    if not first <= found < end:
+        return None
+    return Resolved(calendar.days(found), Granularity.DAY, relative=True)
+
+
+def _weekday_of_week(match: re.Match[str], reading: Reading) -> Resolved | None:
+    if not _names_weekday(match, reading, relation_of(match)):
+        return None
+    step = {"last": -1, "next": 1}.get(relation_of(match), 0)
+    starts_on = reading.options.week_starts_on
+    first, _ = calendar.week(shift(reading.today, step, "week"), starts_on)
+    number = WEEKDAYS[plain(match["weekday"])]
+    found = first + timedelta((number - first.weekday()) % 7)
+    return Resolved(calendar.days(found), Granularity.DAY, relative=True)
+
+
 _UNIT = "(?P<unit>weekend|week|month|year|decade)"
 _HALF = rf"{SPACE}and{SPACE}a{SPACE}half"
 
 RELATIVE_FORMS: tuple[Form, ...] = (
+    Form(
+        "UP",
+        pattern(rf"\b(?P<day>[0-3]?[0-9])(?:st|nd|rd|th){SPACE}of{SPACE}{RELATION}{SPACE}month\b"),
+        _day_of_near_month,
+    ),
+    Form(
+        "WUP",
+        pattern(
+            rf"\b(?P<weekday>{WEEKDAY})(?![^\W_]|-){SPACE}(?:of{SPACE})?{RELATION}{SPACE}week\b"
+        ),
+        _weekday_of_week,
+    ),
     Form(
         "T",
         pattern(
