@@ -1,23 +1,14 @@
-"""Plain BM25 over turns: stemmed, with a full English stop list, nothing else.
-
-Robertson and Zaragoza, The Probabilistic Relevance Framework, 2009; k1 and b at the values that
-Lucene ships. Written apart from the product on purpose: it is a reference, not a caller of it.
-"""
+"""Plain BM25 over turns: stemmed, with a full English stop list, nothing else."""
 
 from __future__ import annotations
 
-import math
-import re
-from collections import Counter, defaultdict
 from collections.abc import Sequence
-
-import Stemmer
+from datetime import datetime
 
 from benchmarks.datasets.base import Query, Turn
-from benchmarks.systems.base import CountTokens, Packed, pack_greedily
-from benchmarks.systems.stop_words import ENGLISH
-
-_WORD = re.compile(r"[^\W_]+(?:['’][^\W_]+)*")
+from benchmarks.systems.base import CountTokens, Packed, pack_greedily, visible
+from benchmarks.systems.costs import with_costs
+from benchmarks.systems.lexical_index import LexicalIndex, best_first
 
 
 class BM25:
@@ -29,47 +20,28 @@ class BM25:
         self._count = count
         self._k1 = k1
         self._b = b
-        self._stem = Stemmer.Stemmer("english")
         self._turns: dict[str, Sequence[Turn]] = {}
-        self._postings: dict[str, dict[str, dict[int, int]]] = {}
-        self._lengths: dict[str, list[int]] = {}
-
-    def _terms(self, text: str) -> list[str]:
-        words = [word.replace("’", "'") for word in _WORD.findall(text.casefold())]
-        kept = [word.removesuffix("'s") for word in words if word not in ENGLISH]
-        stems: list[str] = self._stem.stemWords(kept)
-        return stems
+        self._indexes: dict[str, LexicalIndex] = {}
 
     def ingest(self, namespace: str, turns: Sequence[Turn]) -> None:
         """Index one conversation."""
-        postings: dict[str, dict[int, int]] = defaultdict(dict)
-        lengths: list[int] = []
-        for row, turn in enumerate(turns):
-            terms = self._terms(f"{turn.actor}: {turn.text}")
-            lengths.append(len(terms))
-            for term, frequency in Counter(terms).items():
-                postings[term][row] = frequency
+        texts = [f"{turn.actor}: {turn.text}" for turn in turns]
         self._turns[namespace] = turns
-        self._postings[namespace] = dict(postings)
-        self._lengths[namespace] = lengths
+        self._indexes[namespace] = LexicalIndex(texts, k1=self._k1, b=self._b)
 
-    def rank(self, namespace: str, text: str) -> list[Turn]:
-        """Return all turns, best first; ties by place in the conversation."""
-        turns, lengths = self._turns[namespace], self._lengths[namespace]
-        average = sum(lengths) / max(len(lengths), 1) or 1.0
-        scores = [0.0] * len(turns)
-        for term in self._terms(text):
-            rows = self._postings[namespace].get(term, {})
-            idf = math.log(1 + (len(turns) - len(rows) + 0.5) / (len(rows) + 0.5))
-            for row, frequency in rows.items():
-                length = 1 - self._b + self._b * lengths[row] / average
-                scores[row] += idf * frequency * (self._k1 + 1) / (frequency + self._k1 * length)
-        return [turns[row] for row in sorted(range(len(turns)), key=lambda r: (-scores[r], r))]
+    def rank(self, namespace: str, text: str, as_of: datetime | None = None) -> list[Turn]:
+        """Return the turns that had happened, best first; ties by place in the conversation."""
+        turns = self._turns[namespace]
+        mask = visible(turns, as_of)
+        scores = self._indexes[namespace].scores(text, mask)
+        return [turns[row] for row in best_first(scores, mask)]
 
     def ask(self, namespace: str, query: Query, budget_tokens: int) -> Packed:
         """Pack the best turns."""
         order = {turn.turn_id: place for place, turn in enumerate(self._turns[namespace])}
-        return pack_greedily(self.rank(namespace, query.text), order, budget_tokens, self._count)
+        ranking = self.rank(namespace, query.text, query.as_of)
+        packed = pack_greedily(ranking, order, budget_tokens, self._count)
+        return with_costs(packed, scored=len(ranking))
 
     def close(self) -> None:
         """Nothing to release."""

@@ -3,24 +3,33 @@
 from __future__ import annotations
 
 import importlib
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
+from datetime import datetime
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from benchmarks.datasets.base import Query, Turn
-from benchmarks.systems.base import CountTokens, Packed, pack_greedily
+from benchmarks.systems.base import CountTokens, Packed, pack_greedily, visible
+from benchmarks.systems.costs import with_costs
+from benchmarks.systems.lexical_index import best_first
 
+BATCH = 64
 Vectors = npt.NDArray[np.float32]
 
 
 class SharedEncoder:
-    """One encoder with one memory of vectors, so that all systems get the same ones."""
+    """One encoder with one memory of vectors, so that all systems get the same ones.
+
+    ``embedded`` counts the texts that were really encoded, ``calls`` the batches they came in.
+    """
 
     def __init__(self, encoder: Any) -> None:
         self._encoder = encoder
         self._memory: dict[tuple[str, str], Vectors] = {}
+        self.embedded = 0
+        self.calls = 0
 
     @classmethod
     def local(cls) -> SharedEncoder | None:
@@ -49,12 +58,32 @@ class SharedEncoder:
 
     def embed(self, texts: Sequence[str], *, input_type: str = "document") -> Vectors:
         """Return vectors (len(texts), dimensions), computed once per text and role."""
-        for text in texts:
-            if (input_type, text) not in self._memory:
-                (vector,) = self._encoder.embed([text], input_type=input_type)
-                self._memory[input_type, text] = vector
+        missing = [t for t in dict.fromkeys(texts) if (input_type, t) not in self._memory]
+        for start in range(0, len(missing), BATCH):
+            batch = missing[start : start + BATCH]
+            vectors = self._encoder.embed(batch, input_type=input_type)
+            self._memory.update(
+                ((input_type, text), vector) for text, vector in zip(batch, vectors, strict=True)
+            )
+            self.embedded += len(batch)
+            self.calls += 1
+        if not texts:
+            return np.empty((0, self.profile.dimensions), dtype=np.float32)
         rows: Vectors = np.stack([self._memory[input_type, text] for text in texts])
         return rows
+
+    def keep(self, texts: Collection[str]) -> None:
+        """Forget all vectors but those of these texts, so that memory does not grow."""
+        kept = {key: row for key, row in self._memory.items() if key[1] in texts}
+        self._memory = kept
+
+    def turns(self, texts: Sequence[str]) -> Vectors:
+        """Return one vector a text, as :meth:`turn` does; zeros for a blank one."""
+        zero = np.zeros(self.profile.dimensions, dtype=np.float32)
+        short = [t for t in texts if t.strip() and len(self.windows(t)) == 1]
+        self.embed(sorted(set(short), key=len))
+        rows = [self.turn(text) if text.strip() else zero for text in texts]
+        return np.stack(rows) if rows else np.empty((0, len(zero)), dtype=np.float32)
 
     def turn(self, text: str) -> Vectors:
         """Return one vector of a turn: the mean of its windows' when it is over-long."""
@@ -80,23 +109,22 @@ class Dense:
 
     def ingest(self, namespace: str, turns: Sequence[Turn]) -> None:
         """Embed the turns; a blank one gets a vector of zeros."""
-        zero = np.zeros(self._encoder.profile.dimensions, dtype=np.float32)
-        rows = [self._encoder.turn(t.text) if t.text.strip() else zero for t in turns]
         self._turns[namespace] = turns
-        self._vectors[namespace] = np.stack(rows)
+        self._vectors[namespace] = self._encoder.turns([turn.text for turn in turns])
 
-    def rank(self, namespace: str, text: str) -> list[Turn]:
-        """Return all turns, nearest first; ties by place."""
+    def rank(self, namespace: str, text: str, as_of: datetime | None = None) -> list[Turn]:
+        """Return the turns that had happened, nearest first; ties by place."""
+        turns = self._turns[namespace]
         query = self._encoder.embed([text], input_type="query")[0]
-        scores = np.einsum("ij,j->i", self._vectors[namespace], query)
-        order = np.lexsort((np.arange(len(scores)), -scores))
-        return [self._turns[namespace][row] for row in order]
+        scores = np.einsum("ij,j->i", self._vectors[namespace], query).astype(np.float64)
+        return [turns[row] for row in best_first(scores, visible(turns, as_of))]
 
     def ask(self, namespace: str, query: Query, budget_tokens: int) -> Packed:
         """Pack the nearest turns."""
         order = {turn.turn_id: place for place, turn in enumerate(self._turns[namespace])}
-        ranking = self.rank(namespace, query.text)
-        return pack_greedily(ranking, order, budget_tokens, self._count)
+        ranking = self.rank(namespace, query.text, query.as_of)
+        packed = pack_greedily(ranking, order, budget_tokens, self._count)
+        return with_costs(packed, scored=len(ranking), embedded=1)
 
     def close(self) -> None:
         """Nothing to release."""

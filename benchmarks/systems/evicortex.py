@@ -2,20 +2,40 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from benchmarks.datasets.base import Query, Turn
 from benchmarks.systems.base import Packed
-from evicortex import EviCortex, EvidenceDraft
+from benchmarks.systems.costs import with_costs
+from evicortex import ContextPack, EviCortex, EvidenceDraft, Settings
+
+BATCH = 500
 
 
 class EviCortexSystem:
-    """One ledger file; one namespace a conversation."""
+    """One ledger file; one namespace a conversation.
 
-    def __init__(self, path: Path, *, name: str = "evicortex", **options: Any) -> None:
+    With ``declared`` the claims that come with a turn are remembered with it. With ``named``
+    false, actors are stored under names that no question uses.
+    """
+
+    def __init__(
+        self,
+        path: Path,
+        *,
+        name: str = "evicortex",
+        declared: bool = False,
+        named: bool = True,
+        **options: Any,
+    ) -> None:
         self._name = name
+        self._declared = declared
+        self._named = named
+        self._path = path
+        self._options = options
         self._cortex = EviCortex.open(path, **options)
 
     @property
@@ -28,35 +48,94 @@ class EviCortexSystem:
         """The cortex under measurement."""
         return self._cortex
 
+    def reconfigured(self, settings: Settings, name: str | None = None) -> EviCortexSystem:
+        """Return the same ledger file opened under other settings."""
+        return EviCortexSystem(
+            self._path,
+            name=name or self._name,
+            declared=self._declared,
+            named=self._named,
+            **{**self._options, "settings": settings},
+        )
+
     def ingest(self, namespace: str, turns: Sequence[Turn]) -> None:
-        """Remember the turns in batches."""
-        drafts = [
-            EvidenceDraft(
-                content=turn.text,
-                actor=turn.actor,
-                role=turn.role,
-                session=turn.session,
-                external_id=turn.turn_id,
-                occurred_at=turn.occurred_at,
-            )
-            for turn in turns
-        ]
-        self._cortex.remember_many(namespace, drafts)
+        """Remember the turns in batches, so that vectors are made in batches too."""
+        for start in range(0, len(turns), BATCH):
+            drafts = [self._draft(turn) for turn in turns[start : start + BATCH]]
+            for receipt in self._cortex.remember_many(namespace, drafts):
+                if not hasattr(receipt, "evidence_id"):
+                    raise ValueError(f"{namespace}: a turn was refused: {receipt}")
+
+    def _draft(self, turn: Turn) -> EvidenceDraft:
+        return EvidenceDraft(
+            content=turn.text,
+            actor=turn.actor if self._named else pseudonym(turn.actor),
+            role=turn.role,
+            session=turn.session,
+            external_id=turn.turn_id,
+            occurred_at=turn.occurred_at,
+            claims=turn.claims if self._declared else (),
+        )
 
     def ask(self, namespace: str, query: Query, budget_tokens: int) -> Packed:
         """Recall within the budget."""
+        actor = query.query_actor
         pack = self._cortex.recall(
             namespace,
             query.text,
             budget_tokens=budget_tokens,
             as_of=query.as_of,
-            query_actor=query.query_actor,
+            query_actor=actor if actor is None or self._named else pseudonym(actor),
         )
         shown = {item.external_id: item.text for item in pack.items if item.external_id}
-        ranked = sorted(pack.items, key=lambda item: -item.score)
-        ranking = tuple(item.external_id for item in ranked if item.external_id)
-        return Packed(pack.text, pack.token_count, shown, ranking)
+        return as_packed(pack, shown, packed_order(pack))
 
     def close(self) -> None:
         """Close the ledger."""
         self._cortex.close()
+
+
+def packed_order(pack: ContextPack) -> tuple[str, ...]:
+    """Return the external ids of a pack's items, the best first."""
+    ranked = sorted(pack.items, key=lambda item: -item.score)
+    return tuple(item.external_id for item in ranked if item.external_id)
+
+
+def as_packed(pack: ContextPack, shown: Mapping[str, str], order: tuple[str, ...]) -> Packed:
+    """Return a pack in the lab's terms, with what the trace says about compute."""
+    vectors = "dense_turn" in pack.trace.get("channels", ())
+    omitted = [item.external_id for item in pack.omitted if item.external_id]
+    packed = Packed(
+        pack.text,
+        pack.token_count,
+        shown,
+        (*order, *(turn for turn in omitted if turn not in shown)),
+        packed=order,
+        refused=pack.support.verdict == "insufficient",
+        probability=pack.support.probability,
+    )
+    scored = int(pack.trace.get("allowed", 0)) * (2 if vectors else 1)
+    return with_costs(packed, scored=scored, embedded=int(vectors))
+
+
+def pseudonym(actor: str) -> str:
+    """Return a name that no question uses, the same for the same actor."""
+    return "Speaker " + "".join(chr(ord("q") + byte % 9) for byte in actor.encode()[:6])
+
+
+def ablated(*channels: str, settings: Settings | None = None) -> Settings:
+    """Return settings under which these channels have no weight, with vectors and without."""
+    base = settings or Settings()
+    fusion = base.options.fusion
+    zero = dict.fromkeys(channels, 0.0)
+    fusion = replace(
+        fusion, lexical=replace(fusion.lexical, **zero), hybrid=replace(fusion.hybrid, **zero)
+    )
+    return replace(base, options=replace(base.options, fusion=fusion))
+
+
+def weighted(**weights: float) -> Settings:
+    """Return settings with these weights of the hybrid fusion, the others as they are."""
+    base = Settings()
+    fusion = replace(base.options.fusion, hybrid=replace(base.options.fusion.hybrid, **weights))
+    return replace(base, options=replace(base.options, fusion=fusion))

@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from benchmarks.datasets.base import Query, Turn
 from benchmarks.systems.base import CountTokens, Packed, pack_greedily
 from benchmarks.systems.bm25 import BM25
+from benchmarks.systems.costs import with_costs
 from benchmarks.systems.dense import Dense, SharedEncoder
 
 K = 60
@@ -37,11 +38,13 @@ class ReciprocalRankFusion:
         scores: dict[str, float] = dict.fromkeys(order, 0.0)
         turns: dict[str, Turn] = {}
         for system in self._systems:
-            for rank, turn in enumerate(system.rank(namespace, query.text), start=1):
+            ranked = system.rank(namespace, query.text, query.as_of)
+            for rank, turn in enumerate(ranked, start=1):
                 scores[turn.turn_id] += 1 / (K + rank)
                 turns[turn.turn_id] = turn
         ranking = sorted(turns.values(), key=lambda t: (-scores[t.turn_id], order[t.turn_id]))
-        return pack_greedily(ranking, order, budget_tokens, self._count)
+        packed = pack_greedily(ranking, order, budget_tokens, self._count)
+        return with_costs(packed, scored=2 * len(ranking), embedded=1)
 
     def close(self) -> None:
         """Nothing to release."""
