@@ -23,11 +23,16 @@ def test_a_fenced_pack_is_found_between_other_words() -> None:
 
 
 def test_cited_lines_without_a_fence_are_found_with_their_continuations() -> None:
-    text = "[E1] Ann: one\n  two\nmine\n[E12] Bob: three\n"
+    text = "[E1] Ann: one\n  two\n[E2] Ann: more\nmine\n[E12] Bob: three\n[E13] Bob: four\n"
     assert [text[s:e] for s, e in recalled_spans(text)] == [
-        "[E1] Ann: one\n  two\n",
-        "[E12] Bob: three\n",
+        "[E1] Ann: one\n  two\n[E2] Ann: more\n",
+        "[E12] Bob: three\n[E13] Bob: four\n",
     ]
+
+
+def test_one_cited_line_alone_is_nobody_s_pack() -> None:
+    for text in ("[E12] Motor: overheated", "log:\n[E1] fails on boot\nend\n[E2] again"):
+        assert recalled_spans(text) == ()
 
 
 def test_an_unclosed_fence_reaches_to_the_end() -> None:
@@ -41,4 +46,4 @@ def test_a_cited_line_before_a_fence_joins_it() -> None:
 
 
 def test_a_little_echo_in_a_long_text_is_not_most_of_it() -> None:
-    assert not is_mostly_recalled("word " * 100 + "\n[E1] A: b\n" + "word " * 100)
+    assert not is_mostly_recalled("word " * 100 + "\n[E1] A: b\n[E2] A: c\n" + "word " * 100)

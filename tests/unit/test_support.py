@@ -64,6 +64,17 @@ def test_claims_and_literals_are_measured() -> None:
     assert (found.claim, found.literal, found.unknown) == (0.5, True, ("Zork",))
 
 
+def test_a_question_for_a_time_alone_is_answered_by_turns_of_that_time() -> None:
+    times = np.array([1.0, 0.4])
+    asked = "What did Caroline do in October 2025?"
+    assert measured(asked, [0.0, 0.0], [1, 2], times=times).dated
+    assert not measured(asked, [0.0, 0.0], [2, 1], times=times).dated
+    assert not measured(
+        "What did Caroline paint in October 2025?", [0.0], [1], times=times[:1]
+    ).dated
+    assert measured("And in October 2025?", [0.0, 0.0], [2, 1], times=times).dated
+
+
 def verdict(**changes: Any) -> tuple[str, str]:
     support = assess(replace(GOOD, **changes))
     assert support.probability is None
@@ -99,6 +110,7 @@ def test_insufficient(changes: dict[str, Any], words: str) -> None:
         ({"covered": 0.5, "others": 0.55}, "holds 50%"),
         ({"literal": True, "terms": 0, "covered": 0.0}, "literal query"),
         ({"claim": 0.6, "covered": 0.0, "others": 1.0}, "a claim that is held shares 60%"),
+        ({"dated": True, "covered": 0.0}, "a turn of Caroline falls into the time"),
     ],
 )
 def test_supported(changes: dict[str, Any], words: str) -> None:

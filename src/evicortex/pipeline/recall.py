@@ -311,6 +311,7 @@ def _support(rooms: Rooms, found: _Found) -> Support:
             literal=bool(ranking.literal and len(ranking.literal.rows)),
             unknown=sight.unknown_names(found.analysis),
             claims=ranking.channels.get("claims"),
+            times=ranking.channels.get("time"),
         ),
         policy=rooms.options.support,
         calibration=rooms.options.calibration,

@@ -19,7 +19,7 @@ from evicortex.pipeline.wiring import People, Rooms
 from evicortex.policy.query import QueryAnalysis
 from evicortex.projections.lexical import LexicalView
 from evicortex.projections.resident import NamespaceRows, RowFilter
-from evicortex.text import terms
+from evicortex.text import content_terms, terms
 from evicortex.text.times.mentions import Interval
 from evicortex.types import TimeInput
 from evicortex.validity import from_micros, to_micros, to_utc
@@ -119,7 +119,9 @@ class Sight:
         """Return capitalised words inside the query's sentences that no allowed text holds."""
         known = {word.casefold() for mention in analysis.mentions for word in mention.text.split()}
         inside = dict.fromkeys(
-            match[0] for match in _NAME_INSIDE.finditer(analysis.query) if analysis.times == ()
+            match[0]
+            for match in _NAME_INSIDE.finditer(analysis.query)
+            if analysis.times == () and content_terms(match[0])
         )
         return tuple(
             name for name in inside if name.casefold() not in known and not self._holds(name)

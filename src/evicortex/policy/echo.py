@@ -17,6 +17,7 @@ _QUOTE = re.compile(r"[ \t]*(?:[>|]+ ?)+")
 
 _CITED = re.compile(r"\s*(?:[-*\u2022] )?\[E[1-9]\d*\] \S")
 _CITATION = re.compile(r"\[E[1-9]\d*\] ")
+_ENOUGH = 2
 _OPEN = "<memory>"
 _CLOSE = "</memory>"
 
@@ -25,8 +26,9 @@ def recalled_spans(text: str) -> tuple[Span, ...]:
     """Return the ranges of ``text`` that are recalled context, in order and apart.
 
     A range runs from an opening fence to the closing one (to the end when it is missing), or
-    over consecutive cited lines with the continuation lines that belong to them. Lines may be
-    quoted or listed, and a whole pack may stand inside a line, as in JSON.
+    over at least two consecutive cited lines with the continuation lines that belong to them:
+    one such line alone may be anybody's error log or bibliography. Lines may be quoted or
+    listed, and a whole pack may stand inside a line, as in JSON.
     """
     if _OPEN not in text and "[E" not in text:
         return ()
@@ -56,6 +58,7 @@ def _inside_lines(text: str) -> Iterator[Span]:
 def _by_line(text: str) -> list[Span]:
     spans: list[Span] = []
     start: int | None = None
+    cited = 0
     fenced = False
     position = 0
     for line in text.splitlines(keepends=True):
@@ -66,14 +69,17 @@ def _by_line(text: str) -> list[Span]:
             fenced = bare != _CLOSE
         elif bare == _OPEN:
             fenced = True
+            cited += _ENOUGH
             inside, start = True, position if start is None else start
         elif _CITED.match(plain):
+            cited += 1
             start = position if start is None else start
         elif inside and not plain.startswith("  "):
-            spans.append(Span(start or 0, position))
-            start = None
+            if cited >= _ENOUGH:
+                spans.append(Span(start or 0, position))
+            start, cited = None, 0
         position += len(line)
-    if start is not None:
+    if start is not None and cited >= _ENOUGH:
         spans.append(Span(start, len(text)))
     return spans
 

@@ -21,6 +21,7 @@ import numpy.typing as npt
 
 from evicortex.errors import InputError
 from evicortex.policy.query import QueryAnalysis
+from evicortex.text import content_terms
 from evicortex.types import Support
 
 
@@ -69,6 +70,8 @@ class SupportEvidence:
         others: The same for everybody else; 0 when nobody in particular is asked about.
         literal: Whether the literal query stands in a text.
         claim: Best share of the question's words in a claim that is held; 0 for none.
+        dated: Whether the question asks for nothing but a time in which a turn of those asked
+            about falls.
     """
 
     terms: int
@@ -78,6 +81,7 @@ class SupportEvidence:
     others: float
     literal: bool = False
     claim: float = 0.0
+    dated: bool = False
 
     @classmethod
     def measure(
@@ -90,6 +94,7 @@ class SupportEvidence:
         literal: bool = False,
         unknown: Sequence[str] = (),
         claims: npt.NDArray[np.floating] | None = None,
+        times: npt.NDArray[np.floating] | None = None,
     ) -> SupportEvidence:
         """Measure a question.
 
@@ -101,17 +106,29 @@ class SupportEvidence:
             literal: Whether the literal query was found.
             unknown: Names that no text of the namespace holds.
             claims: The claims channel: share of the question's words in a held claim, by row.
+            times: The time channel: 1 for a row within a time that the question names.
         """
         shares = lexical.coverage
         asked = analysis.actors or ((analysis.actor,) if analysis.actor else ())
         ids = [number for number, name in names.items() if name in asked]
         covered, others = float(shares.max(initial=0.0)), 0.0
+        inside = None if times is None else times >= 1.0
         if ids:
             theirs = np.logical_or.reduce([actor == number for number in ids])
             covered = float(shares[theirs].max(initial=0.0))
             others = float(shares[~theirs].max(initial=0.0))
+            inside = None if inside is None else inside & theirs
         claim = 0.0 if claims is None else float(claims.max(initial=0.0))
-        return cls(len(analysis.terms), asked, tuple(unknown), covered, others, literal, claim)
+        return cls(
+            len(analysis.terms),
+            asked,
+            tuple(unknown),
+            covered,
+            others,
+            literal,
+            claim,
+            inside is not None and bool(inside.any()) and _only_times(analysis),
+        )
 
     @property
     def margin(self) -> float:
@@ -182,7 +199,20 @@ def _stands_by_itself(evidence: SupportEvidence, policy: SupportPolicy) -> str |
         return "the literal query stands in a text"
     if evidence.claim >= policy.claim:
         return f"a claim that is held shares {evidence.claim:.0%} of the question's words"
+    if evidence.dated:
+        return f"a turn of {_people(evidence)} falls into the time that the question names"
     return None
+
+
+def _only_times(analysis: QueryAnalysis) -> bool:
+    """Return whether nothing informative is left beside names and times."""
+    rest = list(analysis.query)
+    for span in (
+        *(each.span for each in analysis.times),
+        *(each.span for each in analysis.mentions),
+    ):
+        rest[span.start : span.end] = " " * (span.end - span.start)
+    return not content_terms("".join(rest))
 
 
 def _nothing_found(evidence: SupportEvidence) -> str | None:
