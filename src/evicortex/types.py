@@ -24,6 +24,19 @@ class Span(NamedTuple):
     end: int
 
 
+class Granularity(StrEnum):
+    """How coarse a mention of time is; "last year" is a year, not a day."""
+
+    DAY = "day"
+    WEEKEND = "weekend"
+    WEEK = "week"
+    MONTH = "month"
+    SEASON = "season"
+    QUARTER = "quarter"
+    YEAR = "year"
+    DECADE = "decade"
+
+
 class Authority(StrEnum):
     """Who stands behind a statement. The order, highest first, is a setting."""
 
@@ -267,6 +280,25 @@ class ExtractionReceipt:
 
 
 @dataclass(frozen=True, slots=True)
+class TimeMention:
+    """One time that a text names, as it was read from the moment at which the text was said.
+
+    ``span`` are the code points that name it, ``text`` those characters. ``start`` is the first
+    moment and ``end`` the first one after it, aware UTC. ``relative``: it was resolved against
+    the moment of speaking ("last week") rather than named in full ("8 May 2023").
+    ``open_year``: the year was not said ("in May"), so that the interval is a reading.
+    """
+
+    span: Span
+    text: str
+    start: datetime
+    end: datetime
+    granularity: Granularity
+    relative: bool
+    open_year: bool = False
+
+
+@dataclass(frozen=True, slots=True)
 class ChannelScore:
     """One channel's opinion of one hit: rank from 1, raw score (higher is better)."""
 
@@ -314,6 +346,8 @@ class PackItem:
     superseded_by: tuple[str, ...]
     channels: Mapping[str, ChannelScore]
     score: float
+    times: tuple[TimeMention, ...] = ()
+    """Times that the text shown names; only where ``recall`` was asked to show them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -352,7 +386,7 @@ class ContextPack:
 
 @dataclass(frozen=True, slots=True)
 class SyncReport:
-    """What ``sync_semantic`` found and repaired, in rows."""
+    """What ``sync_semantic`` found and repaired: evidence and claims, counted together."""
 
     indexed: int
     stale: int

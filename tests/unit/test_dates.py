@@ -3,7 +3,7 @@ from datetime import UTC, date, datetime, timedelta, timezone
 import pytest
 
 from evicortex.errors import NaiveDatetimeError
-from evicortex.text.times.mentions import DateOptions, TimeMention, find_times
+from evicortex.text.times.mentions import DateOptions, FoundTime, find_times
 
 MONDAY = datetime(2026, 3, 9, 10, tzinfo=UTC)
 
@@ -344,7 +344,7 @@ def test_a_year_is_shared_only_by_like_times() -> None:
     ]
 
 
-def candidates(mention: TimeMention, first: int, last: int) -> list[tuple[date, date]]:
+def candidates(mention: FoundTime, first: int, last: int) -> list[tuple[date, date]]:
     return [
         (interval.start.date(), interval.end.date())
         for interval in mention.candidates(

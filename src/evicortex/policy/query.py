@@ -17,7 +17,7 @@ from typing import Literal
 from evicortex.policy.exclusion import Exclusion, find_exclusions
 from evicortex.policy.names import NameMention, Names
 from evicortex.text import content_terms, sentences
-from evicortex.text.times.mentions import Interval, TimeMention, find_times
+from evicortex.text.times.mentions import FoundTime, Interval, find_times
 from evicortex.text.times.words import SPACE, DateOptions
 from evicortex.types import Span
 
@@ -81,7 +81,7 @@ class QueryAnalysis:
     actor: str | None
     role: Role | None
     person: Person | None
-    times: tuple[TimeMention, ...]
+    times: tuple[FoundTime, ...]
     exclusions: tuple[Exclusion, ...]
 
     def intervals(self, first: datetime, last: datetime) -> tuple[Interval, ...]:
@@ -147,7 +147,7 @@ def analyze(
     )
 
 
-def _is_time(mention: NameMention, times: Sequence[TimeMention]) -> bool:
+def _is_time(mention: NameMention, times: Sequence[FoundTime]) -> bool:
     # An actor may be called April; "in April" is still a month.
     return mention.span.end - mention.span.start == len(mention.text) and any(
         time.span.start <= mention.span.start and mention.span.end <= time.span.end

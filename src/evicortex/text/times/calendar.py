@@ -14,24 +14,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from datetime import date, timedelta
-from enum import StrEnum
 
 Days = tuple[date, date]
 YearForm = Callable[[int], Days]
 """A range that recurs every year, such as "in May": the range in a given year."""
-
-
-class Granularity(StrEnum):
-    """How coarse a mention of time is; "last year" is a year, not a day."""
-
-    DAY = "day"
-    WEEKEND = "weekend"
-    WEEK = "week"
-    MONTH = "month"
-    SEASON = "season"
-    QUARTER = "quarter"
-    YEAR = "year"
-    DECADE = "decade"
 
 
 def days(first: date, count: int = 1) -> Days:

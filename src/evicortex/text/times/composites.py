@@ -7,7 +7,7 @@ from collections.abc import Callable
 from datetime import timedelta
 
 from evicortex.text.times import calendar
-from evicortex.text.times.calendar import Days, Granularity
+from evicortex.text.times.calendar import Days
 from evicortex.text.times.words import (
     AMOUNT,
     ORDINALS,
@@ -21,6 +21,7 @@ from evicortex.text.times.words import (
     shift,
     unit_of,
 )
+from evicortex.types import Granularity
 
 Change = Callable[[Days], Days]
 _UNITS = "weekend|week|month|year"

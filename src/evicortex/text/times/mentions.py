@@ -17,14 +17,17 @@ from datetime import UTC, datetime, time, tzinfo
 from typing import NamedTuple
 
 from evicortex.errors import NaiveDatetimeError
-from evicortex.text.times.calendar import Days, Granularity, YearForm
+from evicortex.text.times.calendar import Days, YearForm
 from evicortex.text.times.composites import COMPOSITES, Change
 from evicortex.text.times.named import NAMED_FORMS, NAMED_TRIGGERS
 from evicortex.text.times.relative import RELATIVE_FORMS, RELATIVE_TRIGGERS
 from evicortex.text.times.words import SPACE, DateOptions, Reading, Resolved
-from evicortex.types import Span
+from evicortex.types import Granularity, Span, TimeMention
 
-__all__ = ["DateOptions", "Granularity", "Interval", "TimeMention", "find_times"]
+__all__ = ["FINDER", "DateOptions", "FoundTime", "Interval", "find_times"]
+
+FINDER = "1"
+"""Changes whenever the same text may name other times; stored with what was derived."""
 
 
 class Interval(NamedTuple):
@@ -35,28 +38,9 @@ class Interval(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class TimeMention:
-    """One time that a text names.
+class FoundTime(TimeMention):
+    """A time mention that still knows its form, for the readings of other years."""
 
-    Attributes:
-        span: Code points of the text that name it.
-        text: Those characters.
-        start: First moment, aware UTC.
-        end: First moment after it, aware UTC.
-        granularity: How coarse it is.
-        relative: Whether it was resolved against the moment of speaking ("last week"), rather
-            than named in full ("8 May 2023").
-        open_year: Whether the year was not said ("in May"): ``start`` and ``end`` are then a
-            reading, and ``candidates`` gives the others.
-    """
-
-    span: Span
-    text: str
-    start: datetime
-    end: datetime
-    granularity: Granularity
-    relative: bool
-    open_year: bool = False
     _form: YearForm | None = field(default=None, repr=False, compare=False)
     _zone: tzinfo = field(default=UTC, repr=False, compare=False)
 
@@ -82,7 +66,7 @@ class TimeMention:
 
 def find_times(
     text: str, anchor: datetime, *, options: DateOptions | None = None
-) -> tuple[TimeMention, ...]:
+) -> tuple[FoundTime, ...]:
     """Return the times that ``text`` names, in the order of the text, without overlap.
 
     Args:
@@ -109,7 +93,7 @@ def find_times(
         except OverflowError:  # the zone moves it out of the years 1 to 9999
             continue
         mentions.append(
-            TimeMention(
+            FoundTime(
                 Span(part.start, part.end),
                 text[part.start : part.end],
                 interval.start,

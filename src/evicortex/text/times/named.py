@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from datetime import date, timedelta
 
 from evicortex.text.times import calendar
-from evicortex.text.times.calendar import Days, Granularity
+from evicortex.text.times.calendar import Days
 from evicortex.text.times.words import (
     CUES,
     DAY,
@@ -31,6 +31,7 @@ from evicortex.text.times.words import (
     relation_of,
     yearly,
 )
+from evicortex.types import Granularity
 
 _SURE_CUES = frozenset(listed("in on during since until till early mid late"))
 _ALSO_WORDS = frozenset(("may", "march"))

@@ -7,7 +7,6 @@ from collections.abc import Mapping
 from datetime import date, timedelta
 
 from evicortex.text.times import calendar
-from evicortex.text.times.calendar import Granularity
 from evicortex.text.times.words import (
     AMOUNT,
     CUES,
@@ -27,6 +26,7 @@ from evicortex.text.times.words import (
     shift,
     unit_of,
 )
+from evicortex.types import Granularity
 
 
 def _names_weekday(match: re.Match[str], reading: Reading, relation: str) -> bool:

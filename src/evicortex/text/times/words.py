@@ -13,7 +13,8 @@ from datetime import date, datetime, timedelta
 from typing import NamedTuple
 
 from evicortex.text.times import calendar
-from evicortex.text.times.calendar import Days, Granularity, YearForm
+from evicortex.text.times.calendar import Days, YearForm
+from evicortex.types import Granularity
 
 SPACE = r"[ \t\r\n\xa0]{1,3}"
 
