@@ -74,7 +74,7 @@ def _by_line(text: str) -> list[Span]:
         elif _CITED.match(plain):
             cited += 1
             start = position if start is None else start
-        elif inside and not plain.startswith("  "):
+        elif inside and not plain.startswith(("  ", "## ")):
             if cited >= _ENOUGH:
                 spans.append(Span(start or 0, position))
             start, cited = None, 0
