@@ -58,8 +58,9 @@ class _Found:
         self.diagnostics = diagnostics
 
 
-def _find(rooms: Rooms, sight: Sight, question: Question, limit: int) -> _Found:
-    analysis = analyze(
+def analyzed(rooms: Rooms, sight: Sight, question: Question) -> QueryAnalysis:
+    """Take the question apart, with the people that it may see."""
+    return analyze(
         question.text,
         actors=tuple(sight.people.names.values()),
         aliases={alias: sight.people.names[actor] for alias, actor in sight.people.aliases.items()},
@@ -68,6 +69,10 @@ def _find(rooms: Rooms, sight: Sight, question: Question, limit: int) -> _Found:
         rare=sight.is_rare,
         policy=rooms.options.query,
     )
+
+
+def _find(rooms: Rooms, sight: Sight, question: Question, limit: int) -> _Found:
+    analysis = analyzed(rooms, sight, question)
     ranking = rank(rooms, sight, question, analysis, limit)
     candidates, diagnostics = _candidates(rooms, sight, question, analysis, ranking)
     looked, cap = limit, limit * STARVED_FACTOR
