@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 
 import click
@@ -25,7 +26,7 @@ terminal only, and not when `NO_COLOR` is set. Control characters of stored text
 | 1 | a problem was found: `verify` is not ok, an import refused some records, the file is corrupt or stayed locked |
 | 2 | wrong use: an argument, a file or an id that is not what it should be |
 | 3 | conflict: an external id already belongs to another text |
-| 4 | a provider failed after the commit: stored, not yet indexed |
+| 4 | a provider failed: what was committed stays, not yet indexed; a model is missing or wrong |
 | 130 | interrupted |
 | 141 | the reader of standard output went away |
 """
@@ -35,11 +36,16 @@ def page() -> str:
     """Return the whole page."""
     parts = [INTRODUCTION, _section("evicortex", cli, None)]
     context = click.Context(cli, info_name="evicortex")
-    for name in cli.list_commands(context):
-        command = cli.get_command(context, name)
-        if command is not None:
-            parts.append(_section(f"evicortex {name}", command, context))
-    return "\n".join(parts)
+    return "\n".join([*parts, *_commands("evicortex", cli, context)])
+
+
+def _commands(title: str, group: click.Group, parent: click.Context) -> Iterator[str]:
+    for name in group.list_commands(parent):
+        command = group.commands[name]
+        yield _section(f"{title} {name}", command, parent)
+        if isinstance(command, click.Group):
+            context = click.Context(command, info_name=name, parent=parent)
+            yield from _commands(f"{title} {name}", command, context)
 
 
 def _section(title: str, command: click.Command, parent: click.Context | None) -> str:

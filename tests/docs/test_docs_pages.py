@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib.util
 import re
 import shlex
+from collections.abc import Iterator
 from pathlib import Path
 from types import ModuleType
 
@@ -63,17 +64,24 @@ def test_every_variable_of_the_environment_is_documented() -> None:
     assert known == set(re.findall(r"EVICORTEX_[A-Z_]+", text))
 
 
+def _every_command(
+    group: click.Group, above: tuple[str, ...]
+) -> Iterator[tuple[tuple[str, ...], click.Command]]:
+    for name, command in group.commands.items():
+        yield (*above, name), command
+        if isinstance(command, click.Group):
+            yield from _every_command(command, (*above, name))
+
+
 def _commands() -> list[tuple[str, str]]:
     found = []
     for page in PAGES:
         for line in re.findall(r"^\$ (evicortex .*)$", page.read_text("utf-8"), re.MULTILINE):
             found.append((page.name, line))
-    context = click.Context(cli)
-    for name in cli.list_commands(context):
-        command = cli.get_command(context, name)
+    for path, command in _every_command(cli, ()):
         lines = [line for line in getattr(command, "examples", ()) if "|" not in line]
-        assert lines, f"{name} has no example"
-        found += [(name, line) for line in lines]
+        assert lines, f"{' '.join(path)} has no example"
+        found += [(" ".join(path), line) for line in lines]
     return [(where, line.removeprefix("evicortex ")) for where, line in found]
 
 
@@ -82,11 +90,16 @@ def test_documented_commands_parse(where: str, line: str, tmp_path: Path) -> Non
     """The words of every documented command are a command and its options."""
     name, *words = shlex.split(line, comments=True)
     command = cli.commands[name]
+    context = click.Context(cli)
+    while isinstance(command, click.Group):
+        context = click.Context(command, parent=context)
+        command = command.commands[words[0]]
+        name = words.pop(0)
     present = tmp_path / "present"
     present.touch()
     files = re.compile(r".+\.(db|json|jsonl)")
     arguments = [str(present) if files.fullmatch(word) else word for word in words]
-    assert command.make_context(name, arguments, parent=click.Context(cli)) is not None
+    assert command.make_context(name, arguments, parent=context) is not None
 
 
 @pytest.mark.parametrize("record", DECISIONS, ids=lambda record: record.stem)

@@ -13,6 +13,7 @@ from click.testing import CliRunner, Result
 
 from evicortex import ClaimDraft, EviCortex, EvidenceDraft, Span
 from evicortex.interfaces.cli import cli
+from evicortex.interfaces.cli.models import models
 from evicortex.interfaces.cli.options import Setting
 from evicortex.protocols import EvidenceContext, ExtractedClaim, ExtractionResult
 from evicortex.testing import ScriptedExtractor
@@ -438,10 +439,11 @@ def test_a_reading_command_creates_nothing(tmp_path: Path) -> None:
 
 def test_help_of_every_command_has_an_example() -> None:
     assert "verify my.db" in done("--help").stdout
-    for name in cli.commands:
-        shown = done(name, "--help").stdout
-        assert f"evicortex {name}" in shown.split("Examples:")[1]
-        assert "--json" in shown
+    paths = [(name,) for name in cli.commands] + [("models", name) for name in models.commands]
+    for path in paths:
+        shown = done(*path, "--help").stdout
+        assert f"evicortex {' '.join(path)}" in shown.split("Examples:")[1]
+        assert "--json" in shown or path == ("models",)
 
 
 def test_version() -> None:

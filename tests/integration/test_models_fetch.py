@@ -3,19 +3,24 @@
 from __future__ import annotations
 
 import hashlib
+import json
 import threading
 from dataclasses import replace
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 import pytest
+from click.testing import CliRunner
 
+import evicortex.models
 from evicortex.errors import (
     InputError,
     ModelIntegrityError,
     NotFoundError,
     ProviderUnavailableError,
 )
+from evicortex.interfaces.cli import cli
+from evicortex.interfaces.cli.models import Progress
 from evicortex.providers import models
 from evicortex.providers.models import (
     fetch_model,
@@ -341,6 +346,122 @@ def test_nothing_is_fetched_at_run_time(tmp_path, monkeypatch):
         find_model("all-MiniLM-L6-v2")
 
 
+@pytest.fixture
+def command(hub, tmp_path, monkeypatch):
+    """Run ``evicortex models`` with the small registry and a cache of its own."""
+    monkeypatch.setattr(models, "REGISTRY", MODELS)
+
+    def run(*words, code=0):
+        options = ("--cache-dir", tmp_path / "cache")
+        result = CliRunner().invoke(cli, [str(word) for word in ("models", *words, *options)])
+        assert result.exit_code == code, (result.output, result.exception)
+        return result
+
+    return run
+
+
+def test_the_command_fetches_lists_and_finds(command, hub, tmp_path):
+    place = tmp_path / "cache" / "models" / MODEL.commit / "tiny"
+    assert json.loads(command("list", "--json").stdout)[0]["state"] == "absent"
+    first = json.loads(command("fetch", "tiny", "--endpoint", hub.url, "--json").stdout)
+    assert first == {
+        "name": "tiny",
+        "commit": MODEL.commit,
+        "size": MODEL.size,
+        "path": str(place),
+        "downloaded": True,
+    }
+    hub.close()
+    assert not json.loads(command("fetch", "tiny", "--endpoint", hub.url, "--json").stdout)[
+        "downloaded"
+    ]
+    assert command("path", "tiny").stdout == f"{place}\n"
+    assert json.loads(command("path", "tiny", "--json").stdout) == {
+        "name": "tiny",
+        "path": str(place),
+    }
+    listed = json.loads(command("list", "--json").stdout)
+    assert listed == [
+        {
+            "name": "tiny",
+            "repository": "owner/tiny",
+            "commit": MODEL.commit,
+            "licence": "Apache-2.0",
+            "files": 3,
+            "size": MODEL.size,
+            "path": str(place),
+            "state": "ready",
+            "problem": None,
+        }
+    ]
+
+
+def test_people_get_tables_and_nothing_else_on_standard_output(command, hub):
+    shown = command("fetch", "tiny", "--endpoint", hub.url)
+    assert shown.stderr == ""
+    assert MODEL.commit in shown.stdout
+    (row,) = (line.split() for line in command("list").stdout.splitlines() if "tiny" in line)
+    assert row == [
+        "tiny",
+        "owner/tiny",
+        MODEL.commit,
+        "Apache-2.0",
+        str(MODEL.size),
+        "ready",
+    ]
+
+
+def test_the_command_says_what_is_wrong_and_leaves_nothing(command, hub, tmp_path):
+    hub.cut["model.safetensors"] = 5
+    failed = command("fetch", "tiny", "--endpoint", hub.url, code=4)
+    assert "Error: ModelIntegrityError: model.safetensors was truncated" in failed.stderr
+    assert failed.stdout == ""
+    assert nothing_is_left(tmp_path)
+    hub.close()
+    assert "cannot be fetched" in command("fetch", "tiny", "--endpoint", hub.url, code=4).stderr
+    assert "known: tiny" in command("fetch", "huge", "--endpoint", hub.url, code=2).stderr
+    assert "endpoint must be" in command("fetch", "tiny", "--endpoint", "hub", code=2).stderr
+    assert "run: evicortex models fetch tiny" in command("path", "tiny", code=4).stderr
+
+
+def test_a_damaged_model_is_a_problem_found(command, hub):
+    place = Path(
+        json.loads(command("fetch", "tiny", "--endpoint", hub.url, "--json").stdout)["path"]
+    )
+    (place / "config.json").write_bytes(b"{}")
+    listed = command("list", "--json", code=1)
+    (shown,) = json.loads(listed.stdout)
+    assert shown["state"] == "damaged"
+    assert shown["problem"] in listed.stderr
+    assert "config.json" in shown["problem"]
+
+
+def test_a_terminal_gets_a_bar_for_each_file(command, hub, monkeypatch):
+    added = []
+    real = Progress.add_task
+    monkeypatch.setattr(
+        Progress,
+        "add_task",
+        lambda self, name, **options: (
+            added.append((name, options["total"])) or real(self, name, **options)
+        ),
+    )
+    command("fetch", "tiny", "--endpoint", hub.url)
+    assert added == [(path, len(content)) for path, content in CONTENTS.items()]
+
+
+def test_the_public_module_keeps_to_the_registry(tmp_path, monkeypatch):
+    monkeypatch.setattr(models, "_open", None)
+    (listed,) = evicortex.models.known(cache_dir=tmp_path)
+    assert (listed.name, listed.state) == ("all-MiniLM-L6-v2", "absent")
+    assert listed.size == sum(file.size for file in REGISTRY[listed.name].files)
+    for call in (evicortex.models.path, evicortex.models.embedder):
+        with pytest.raises(ModelIntegrityError, match="was not fetched"):
+            call(listed.name, cache_dir=tmp_path)
+        with pytest.raises(NotFoundError, match="known: all-MiniLM-L6-v2"):
+            call("huge", cache_dir=tmp_path)
+
+
 @pytest.mark.parametrize("model", REGISTRY.values(), ids=lambda model: model.name)
 def test_registered_models_are_pinned(model):
     assert len(model.commit) == 40
@@ -369,7 +490,7 @@ def test_the_fetched_model_opens_as_an_encoder(hub, tmp_path, monkeypatch):
     hub.contents = {prefix + file.path: (source / file.path).read_bytes() for file in model.files}
     found = fetch_model(model.name, cache_dir=tmp_path, endpoint=hub.url)
     assert found.downloaded
-    embedder = fetched_embedder(model.name, cache_dir=tmp_path)
+    embedder = evicortex.models.embedder(model.name, cache_dir=tmp_path)
     assert embedder.profile.pooling == "mean"
     assert embedder.profile.revision == f"sha256:{model.artifact_sha256}"
     near = embedder.embed(["I live in Lisbon.", "Where do you live?", "The invoice was paid."])

@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from dataclasses import fields, is_dataclass
 from datetime import datetime
 from enum import Enum
+from pathlib import PurePath
 from typing import Any
 
 from evicortex.types import Json
@@ -22,7 +23,7 @@ def plain(value: Any) -> Json:
     """Turn result types into dictionaries, lists, strings and numbers.
 
     Times become ISO-8601 in UTC with ``Z``, spans ``[start, end]``; a number that is not finite
-    becomes its name, because JSON has none.
+    becomes its name, because JSON has none, and a path its text.
     """
     if isinstance(value, Enum):
         return plain(value.value)
@@ -32,6 +33,8 @@ def plain(value: Any) -> Json:
         return float(value) if math.isfinite(value) else str(value)
     if isinstance(value, datetime):
         return iso(value)
+    if isinstance(value, PurePath):
+        return str(value)
     return _structure(value)
 
 

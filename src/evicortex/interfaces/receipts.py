@@ -11,6 +11,7 @@ from rich.text import Text
 from evicortex.interfaces.escaping import one_line
 from evicortex.interfaces.importing import ImportReport
 from evicortex.interfaces.tables import Shown, cell, grid, pairs
+from evicortex.models import Fetched, Model
 from evicortex.types import (
     ExportReport,
     LoadReport,
@@ -139,3 +140,33 @@ def load_table(report: LoadReport) -> RenderableType:
             ("new evidence", report.created),
         ]
     )
+
+
+def fetched_table(fetched: Fetched) -> RenderableType:
+    """Where a model lies, and whether it was fetched just now."""
+    return pairs(
+        [
+            ("model", fetched.name),
+            ("commit", fetched.commit),
+            ("bytes", fetched.size),
+            ("directory", str(fetched.path)),
+            ("downloaded", fetched.downloaded),
+        ]
+    )
+
+
+def models_table(models: Sequence[Model]) -> RenderableType:
+    """One model a row."""
+    rows = (
+        [
+            cell(item.name),
+            cell(item.repository),
+            cell(item.commit),
+            cell(item.licence),
+            cell(item.size),
+            cell(item.state),
+        ]
+        for item in models
+    )
+    columns = ("model", "repository", "commit", "licence", "bytes", "state")
+    return grid(columns, rows, whole=("model", "commit"))

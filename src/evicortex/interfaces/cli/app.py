@@ -123,7 +123,7 @@ def cli() -> None:
 
     Results go to standard output, everything else to standard error. Each command takes --json
     and then prints exactly one JSON document. Exit codes: 0 done, 1 a problem was found, 2 wrong
-    use, 3 an external id already belongs to another text, 4 a provider failed after the commit.
+    use, 3 an external id already belongs to another text, 4 a provider failed.
     """
 
 
