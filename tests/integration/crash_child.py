@@ -110,7 +110,7 @@ JOBS = {"write": write, "erase": erase, "add_many": add_many}
 
 def run(job):
     chance = random.Random(job["seed"])
-    options = LedgerOptions(busy_timeout=60)
+    options = LedgerOptions(busy_timeout=60, synchronous=job.get("synchronous", "FULL"))
     with Ledger.open(job["path"], clock=SystemClock(), options=options) as ledger:
         JOBS[job["job"]](ledger, chance, job)
 

@@ -37,10 +37,8 @@ def texts_of(ledger):
 
 def test_two_programs_write_a_thousand_each_while_another_reads(tmp_path):
     path = tmp_path / "memory.db"
-    jobs = [
-        json.dumps({"job": "add_many", "path": str(path), "seed": seed, "writes": 1000})
-        for seed in (1, 2)
-    ]
+    job = {"job": "add_many", "path": str(path), "writes": 1000, "synchronous": "NORMAL"}
+    jobs = [json.dumps(job | {"seed": seed}) for seed in (1, 2)]
     Ledger.open(path, clock=SystemClock()).close()
     command = [sys.executable, "-W", "error", str(CHILD)]
     with (

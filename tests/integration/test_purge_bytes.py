@@ -242,6 +242,26 @@ def test_pages_cached_by_another_writer_bring_nothing_back(tmp_path):
     assert fragments(tmp_path, gone) == set()
 
 
+@pytest.mark.parametrize("table", ["kept", "dropped"])
+def test_samples_of_analyze_go_too(tmp_path, table):
+    canaries = Canaries(5)
+    path = tmp_path / "memory.db"
+    with Ledger.open(path, clock=Ticking(), options=LedgerOptions(synchronous="NORMAL")) as ledger:
+        words = in_all(write(ledger, "alice", [canaries.draft(n) for n in range(100)]).values())
+    connection = apsw.Connection(str(path))
+    connection.execute("ANALYZE")
+    assert connection.execute("SELECT count(*) FROM sqlite_stat4").get > 100
+    if table == "dropped":
+        connection.pragma("secure_delete", True)
+        connection.execute("DROP TABLE sqlite_stat4")
+    connection.close()
+    with Ledger.open(path, clock=Ticking()) as ledger:
+        erase(ledger, "alice", Selector(everything=True))
+        assert purge.finish(ledger)
+        assert fragments(tmp_path, words) == set()
+        assert verify(ledger).ok
+
+
 def test_digests_are_all_that_stays(tmp_path):
     text = "xaaaaaaaaaaaaaaaa only once"
     with Ledger.open(tmp_path / "memory.db", clock=Ticking()) as ledger:

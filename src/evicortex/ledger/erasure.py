@@ -23,6 +23,12 @@ def mark(connection: apsw.Connection, namespace_id: int, recorded_at: int) -> No
     )
 
 
+def forget_samples(connection: apsw.Connection) -> None:
+    """Delete the sample values that ``ANALYZE`` keeps, when somebody has run it on the file."""
+    if connection.table_exists("main", "sqlite_stat4"):
+        connection.execute("DELETE FROM sqlite_stat4")
+
+
 def pending(connection: apsw.Connection) -> int:
     """Return how many purges wait for their bytes to be erased."""
     count: int = connection.execute("SELECT count(*) FROM pending_purges").get

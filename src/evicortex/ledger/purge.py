@@ -129,6 +129,7 @@ def remove(tx: Transaction, ns: NamespaceRow, row_ids: Sequence[int]) -> Removed
         },
     )
     tx.bump_generation(ns)
+    erasure.forget_samples(tx.connection)
     erasure.mark(tx.connection, ns.namespace_id, tx.recorded_at)
     tx.before_commit(segments.erase_separators, lambda: segments.erase_separators(tx.connection))
     return Removed(
