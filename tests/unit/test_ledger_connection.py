@@ -342,6 +342,21 @@ def test_read_connections_are_reused_and_bounded(path):
             assert tx.connection is kept
 
 
+def test_a_cursor_that_was_left_open_does_not_keep_its_snapshot(ledger):
+    with ledger.write() as tx:
+        for name in "abc":
+            tx.namespace(name, create=True)
+    with ledger.read() as tx:
+        rows = tx.connection.execute("SELECT name FROM namespaces ORDER BY name")
+        assert next(rows) == ("a",)
+    with ledger.write() as tx:
+        tx.namespace("d", create=True)
+    frames, done = ledger.writer.wal_checkpoint(mode=apsw.SQLITE_CHECKPOINT_TRUNCATE)
+    assert (frames, done) == (0, 0)
+    with pytest.raises((apsw.CursorClosedError, apsw.ConnectionClosedError)):
+        next(rows)
+
+
 def test_all_records_of_a_write_carry_one_time(ledger):
     with ledger.write() as tx:
         first = tx.recorded_at

@@ -9,12 +9,12 @@ from __future__ import annotations
 
 import os
 import threading
-from collections.abc import Callable, Generator, Iterator
+from collections.abc import Generator, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
-from typing import Literal, NamedTuple, Protocol, TypeVar, cast, overload
+from typing import Literal
 
 import apsw
 
@@ -28,9 +28,12 @@ from evicortex.errors import (
     NotALedgerError,
     ReadOnlyError,
 )
-from evicortex.ledger import erasure, keys, migrations
+from evicortex.ledger import erasure, migrations
+from evicortex.ledger.transaction import NamespaceRow, Transaction
 from evicortex.protocols import Clock
 from evicortex.validity import to_micros
+
+__all__ = ["Ledger", "LedgerOptions", "NamespaceRow", "Transaction"]
 
 _READ_ONLY_RETRY = (apsw.CantOpenError, apsw.ReadOnlyError)
 
@@ -56,118 +59,6 @@ class LedgerOptions:
             raise InputError(f"synchronous is FULL or NORMAL, not {self.synchronous!r}")
         if self.busy_timeout < 0 or self.checkpoint_timeout < 0:
             raise InputError("timeouts are seconds from 0 up")
-
-
-class NamespaceRow(NamedTuple):
-    """A namespace as it was when it was looked up; ``next_position`` counts from 1."""
-
-    namespace_id: int
-    name: str
-    next_position: int
-    generation: int
-
-
-class Deferred(Protocol):
-    """Something collected during a write and written just before its commit."""
-
-    def flush(self) -> None:
-        """Write it."""
-        ...
-
-
-D = TypeVar("D", bound=Deferred)
-
-
-class Transaction:
-    """One read snapshot or one write, valid inside its ``with`` block only."""
-
-    __slots__ = ("_deferred", "_last", "connection", "recorded_at", "writable")
-
-    def __init__(self, connection: apsw.Connection, *, writable: bool, recorded_at: int) -> None:
-        self.connection = connection
-        self.writable = writable
-        self.recorded_at = recorded_at
-        """Microseconds since the epoch: the one time that all records of this write carry."""
-        self._deferred: dict[object, Deferred] = {}
-        self._last: dict[object, Callable[[], object]] = {}
-
-    @overload
-    def namespace(self, name: str, *, create: Literal[True]) -> NamespaceRow: ...
-    @overload
-    def namespace(self, name: str, *, create: bool = ...) -> NamespaceRow | None: ...
-    def namespace(self, name: str, *, create: bool = False) -> NamespaceRow | None:
-        """Return a namespace, ``None`` when it is unknown; ``create`` makes it then.
-
-        Raises:
-            NamespaceError: the name is missing, empty or malformed.
-            ReadOnlyError: ``create`` in a read transaction.
-        """
-        keys.check_namespace(name)
-        found = self._find(name)
-        if found is None and create:
-            self.require_write()
-            self.connection.execute("INSERT INTO namespaces (name) VALUES (?)", (name,))
-            found = self._find(name)
-        return found
-
-    def namespaces(self) -> tuple[NamespaceRow, ...]:
-        """Return every namespace by id."""
-        rows = self.connection.execute(
-            "SELECT namespace_id, name, next_position, generation FROM namespaces "
-            "ORDER BY namespace_id"
-        )
-        return tuple(NamespaceRow(*row) for row in rows)
-
-    def _find(self, name: str) -> NamespaceRow | None:
-        row = self.connection.execute(
-            "SELECT namespace_id, name, next_position, generation FROM namespaces WHERE name = ?",
-            (name,),
-        ).fetchone()
-        return None if row is None else NamespaceRow(*row)
-
-    def bump_generation(self, ns: NamespaceRow) -> int:
-        """Tell resident caches of every process to drop this namespace; return the new value."""
-        self.require_write()
-        generation: int = self.connection.execute(
-            "UPDATE namespaces SET generation = generation + 1 WHERE namespace_id = ? "
-            "RETURNING generation",
-            (ns.namespace_id,),
-        ).get
-        return generation
-
-    def require_write(self) -> None:
-        """Refuse a write in a read transaction.
-
-        Raises:
-            ReadOnlyError: this transaction is a read.
-        """
-        if not self.writable:
-            raise ReadOnlyError("this is a read transaction; use Ledger.write()")
-
-    def deferred(self, key: object, make: Callable[[], D]) -> D:
-        """Return the object kept under ``key``, made once; it is flushed before the commit."""
-        self.require_write()
-        kept = self._deferred.get(key)
-        if kept is None:
-            kept = self._deferred[key] = make()
-        return cast("D", kept)
-
-    def flush(self) -> None:
-        """Write what was deferred so far, in the order in which it was first asked for."""
-        deferred, self._deferred = self._deferred, {}
-        for kept in deferred.values():
-            kept.flush()
-
-    def before_commit(self, key: object, action: Callable[[], object]) -> None:
-        """Run ``action`` once as the last thing before the commit; a second one is ignored."""
-        self.require_write()
-        self._last.setdefault(key, action)
-
-    def finish(self) -> None:
-        """Write what was deferred, then run what :meth:`before_commit` was given."""
-        self.flush()
-        for action in self._last.values():
-            action()
 
 
 @contextmanager
@@ -284,6 +175,8 @@ class Ledger:
             raise LedgerError(f"there is no ledger at {self.path}")
         try:
             connection = self._connect_reader()
+        except apsw.NotADBError as error:
+            raise NotALedgerError(f"{self.path} is not a SQLite database") from error
         except _READ_ONLY_RETRY:
             # A WAL file on a medium that cannot be written has no shared-memory file; with no
             # log beside it the file itself is the whole truth and cannot change under us.
@@ -315,9 +208,6 @@ class Ledger:
             connection.set_busy_timeout(self._busy_ms)
             self._configure(connection)
             connection.execute("SELECT count(*) FROM sqlite_schema").fetchall()
-        except apsw.NotADBError as error:
-            connection.close()
-            raise NotALedgerError(f"{self.path} is not a SQLite database") from error
         except BaseException:
             connection.close()
             raise
@@ -420,8 +310,10 @@ class Ledger:
         return self._connect_reader()
 
     def _give_back(self, connection: apsw.Connection) -> None:
+        # A cursor that was not read to its end still holds the snapshot; closing lets go of it.
+        free = connection.txn_state() == apsw.SQLITE_TXN_NONE
         with self._pool_lock:
-            if not self._closed and len(self._idle) < self.options.idle_readers:
+            if free and not self._closed and len(self._idle) < self.options.idle_readers:
                 self._idle.append(connection)
                 return
         connection.close()
