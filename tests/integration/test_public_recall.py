@@ -457,3 +457,11 @@ def test_a_reranker_reorders_and_never_invents_or_loses(tmp_path):
         hits = cortex.search("ns", "bird 17 of spring", limit=30).hits
         assert hits[0].evidence.content == "bird 17 of spring"
         assert len({hit.evidence.evidence_id for hit in hits}) == 30
+
+
+def test_a_cap_on_what_is_looked_at_is_said(shared, memory):
+    name = memory(*(f"Good restaurants in Paris, number {n}" for n in range(4_200)))
+    result = shared.search(name, "good restaurants other than Paris", limit=0)
+    assert result.hits == ()
+    (cap,) = [found for found in result.diagnostics if found.code == "candidate_cap"]
+    assert cap.details["rows"] < 4_200
