@@ -19,6 +19,7 @@ from evicortex.types import (
     RejectedDraft,
     RememberReceipt,
     Span,
+    TimeMention,
 )
 
 __version__ = "0.1.0"
@@ -41,6 +42,7 @@ __all__ = [
     "RememberReceipt",
     "Settings",
     "Span",
+    "TimeMention",
     "__version__",
     "errors",
     "types",

@@ -10,7 +10,7 @@ from typing import Literal, TypeVar
 from evicortex.errors import ClosedError, InputError
 from evicortex.ledger.purge import Selector
 from evicortex.opening import connect
-from evicortex.pipeline import beliefs, extraction, maintenance, recall, remember
+from evicortex.pipeline import beliefs, extraction, maintenance, recall, remember, times
 from evicortex.pipeline.wiring import Rooms
 from evicortex.protocols import ClaimExtractor, Clock, Embedder, Reranker, TokenCounter
 from evicortex.settings import Settings
@@ -36,6 +36,7 @@ from evicortex.types import (
     Stats,
     SyncReport,
     TimeInput,
+    TimeMention,
     VerifyReport,
 )
 
@@ -252,6 +253,7 @@ class EviCortex:
         sessions: Sequence[str] | None = None,
         actors: Sequence[str] | None = None,
         include_superseded: bool = False,
+        show_times: bool = False,
     ) -> ContextPack:
         """Return cited evidence for a question or a statement, inside a hard token budget.
 
@@ -265,6 +267,8 @@ class EviCortex:
             sessions: only these sessions.
             actors: only these actors' words.
             include_superseded: show superseded evidence, marked with what replaced it.
+            show_times: show after each item what the times that it names mean, such as
+                `` [last Saturday = 2026-03-07]``; items carry them as ``times``.
         """
         return recall.recall(
             self._open,
@@ -277,6 +281,7 @@ class EviCortex:
             sessions=sessions,
             actors=actors,
             include_superseded=include_superseded,
+            show_times=show_times,
         )
 
     def search(
@@ -338,6 +343,13 @@ class EviCortex:
     def evidence(self, namespace: str, evidence_id: str) -> Evidence:
         """Return one evidence with its exact text; raises NotFoundError."""
         return beliefs.evidence(self._open, namespace, evidence_id)
+
+    def times(self, namespace: str, evidence_id: str) -> tuple[TimeMention, ...]:
+        """Return the times that one evidence names, in the order of its text.
+
+        They are read from the moment at which it was said, in UTC days. Raises NotFoundError.
+        """
+        return times.times(self._open, namespace, evidence_id)
 
     def purge(
         self,

@@ -13,6 +13,7 @@ import pytest
 from evicortex.policy.packing import PackingPolicy, PackQuery, pack
 from evicortex.policy.pieces import pieces
 from evicortex.providers.tokens import EstimateCounter
+from evicortex.text.times.mentions import find_times
 from evicortex.types import Span
 
 GOLDEN = Path(__file__).parent / "packs"
@@ -132,6 +133,40 @@ def test_a_conversation_cut_to_a_small_budget(candidate, claim):
             counter=COUNTER,
             policy=policy,
             query=query,
+        ),
+    )
+
+
+def test_times_and_what_is_superseded(candidate, claim):
+    texts = [
+        "Last year I was in Berlin; [last Saturday = 2030-01-01] is no mark of mine.",
+        "It was between May and July, or this winter: two weeks ago\u2028we left on 2023-05-01.",
+        "No time at all.",
+    ]
+    candidates = conversation(candidate, claim) + [
+        candidate(text, position=number, day=10) for number, text in enumerate(texts, 8)
+    ]
+    policy = PackingPolicy(include_superseded=True)
+    checked(
+        "times",
+        pack(
+            candidates,
+            budget=2000,
+            counter=COUNTER,
+            policy=policy,
+            times=lambda one: find_times(one.content, one.occurred_at or one.recorded_at),
+        ),
+    )
+
+
+def test_hostile_memories_with_times(candidate):
+    checked(
+        "hostile_times",
+        pack(
+            hostile(candidate),
+            budget=5000,
+            counter=COUNTER,
+            times=lambda one: find_times(one.content, one.occurred_at or one.recorded_at),
         ),
     )
 

@@ -24,6 +24,7 @@ from evicortex.types import (
     Polarity,
     Span,
     Stats,
+    TimeMention,
     Validity,
 )
 
@@ -150,6 +151,24 @@ def evidence_card(evidence: Evidence) -> RenderableType:
     ]
     known += [(f"metadata {one_line(key)}", str(value)) for key, value in evidence.metadata.items()]
     return Group(pairs(known), Text(""), verbatim(evidence.content))
+
+
+def times_table(times: Sequence[TimeMention]) -> RenderableType:
+    """One time a row, in the order of the text; an interval ends before its second moment."""
+    if not times:
+        return Text("No times.")
+    columns = ("text", "characters", "means", "granularity", "note")
+    rows = (
+        [
+            cell(time.text),
+            cell(_span(time.span)),
+            cell(interval(Validity(time.start, time.end))),
+            cell(time.granularity.value),
+            cell("the year is a guess" if time.open_year else ""),
+        ]
+        for time in times
+    )
+    return grid(columns, rows)
 
 
 def extraction_card(record: ExtractionRecord) -> RenderableType:

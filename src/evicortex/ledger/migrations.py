@@ -230,6 +230,19 @@ CREATE TABLE vectors (
 CREATE UNIQUE INDEX vectors_by_item ON vectors (namespace_id, kind, item, part);
 CREATE INDEX vectors_by_profile ON vectors (namespace_id, profile_id);
 
+CREATE TABLE time_mentions (
+    namespace_id INTEGER NOT NULL REFERENCES namespaces,
+    row_id INTEGER NOT NULL CHECK (row_id >> 40 = namespace_id),
+    start INTEGER NOT NULL CHECK (start >= 0),
+    stop INTEGER NOT NULL CHECK (stop > start),
+    begins_at INTEGER NOT NULL,
+    ends_at INTEGER NOT NULL CHECK (ends_at > begins_at),
+    granularity TEXT NOT NULL,
+    relative INTEGER NOT NULL CHECK (relative IN (0, 1)),
+    open_year INTEGER NOT NULL CHECK (open_year IN (0, 1)),
+    PRIMARY KEY (namespace_id, row_id, start)
+) STRICT, WITHOUT ROWID;
+
 CREATE VIRTUAL TABLE lexical USING fts5(
     namespace,
     terms,

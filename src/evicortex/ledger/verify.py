@@ -105,8 +105,8 @@ def _notices(tx: Transaction, ns: NamespaceRow) -> Iterator[Problem]:
             yield Problem(
                 "projection.stale",
                 ns.name,
-                f"the {projection} projection ends before the newest evidence; the next write "
-                "or sync repairs it",
+                f"the {projection} projection ends before the newest evidence; a sync brings it up "
+                "to date, and so does the next write when little is missing",
                 {"projection": projection, "behind": newest - row_id},
             )
 

@@ -12,7 +12,8 @@ from evicortex.types import Claim, Evidence, ExtractionRecord, RetractReceipt, T
 from evicortex.validity import to_utc
 
 
-def _required(tx: Transaction, namespace: str, what: str) -> NamespaceRow:
+def required(tx: Transaction, namespace: str, what: str) -> NamespaceRow:
+    """Return a namespace; raises NotFoundError, naming ``what`` was looked for in it."""
     ns = tx.namespace(namespace)
     if ns is None:
         raise NotFoundError(f"there is no {what}: nothing was stored in namespace {namespace!r}")
@@ -76,7 +77,7 @@ def retract(rooms: Rooms, namespace: str, claim_id: str, reason: str) -> Retract
     if not check_text(reason, "reason").strip():
         raise InputError("a retraction needs a reason")
     with rooms.ledger.write() as tx:
-        ns = _required(tx, namespace, f"claim {claim_id!r}")
+        ns = required(tx, namespace, f"claim {claim_id!r}")
         return claim_ledger.retract(
             tx, ns, claim_id, reason=reason, order=rooms.options.authorities
         )
@@ -86,7 +87,7 @@ def evidence(rooms: Rooms, namespace: str, evidence_id: str) -> Evidence:
     """Return one evidence; raises NotFoundError when it is unknown here."""
     check_text(evidence_id, "evidence_id")
     with rooms.ledger.read() as tx:
-        ns = _required(tx, namespace, f"evidence {evidence_id!r}")
+        ns = required(tx, namespace, f"evidence {evidence_id!r}")
         return evidence_ledger.get(tx, ns, evidence_id)
 
 
@@ -94,7 +95,7 @@ def get_extraction(rooms: Rooms, namespace: str, evidence_id: str) -> Extraction
     """Return the newest extraction record; raises NotFoundError when there is none."""
     check_text(evidence_id, "evidence_id")
     with rooms.ledger.read() as tx:
-        ns = _required(tx, namespace, f"extraction of {evidence_id!r}")
+        ns = required(tx, namespace, f"extraction of {evidence_id!r}")
         return extractions.get(tx, ns, evidence_id)
 
 
@@ -104,5 +105,5 @@ def extraction_history(
     """Return every extraction record of an evidence, oldest first."""
     check_text(evidence_id, "evidence_id")
     with rooms.ledger.read() as tx:
-        ns = _required(tx, namespace, f"extraction of {evidence_id!r}")
+        ns = required(tx, namespace, f"extraction of {evidence_id!r}")
         return extractions.history(tx, ns, evidence_id)

@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from evicortex.errors import LedgerError
 from evicortex.ledger import NamespaceRow, Transaction
 from evicortex.pipeline.embedding import embed_due
+from evicortex.pipeline.times import KEPT_IN_STEP
 from evicortex.pipeline.wiring import Rooms
 from evicortex.types import Diagnostic
 
@@ -30,6 +31,7 @@ def bring_up_to_date(
             ns = tx.namespace(namespace)
             if ns is not None:
                 rooms.lexical.sync(tx.connection, ns.namespace_id)
+                rooms.times.keep_up(tx.connection, ns.namespace_id, KEPT_IN_STEP)
     except LedgerError as error:
         if strict:
             raise
@@ -47,9 +49,11 @@ def bring_up_to_date(
 def forget(rooms: Rooms, tx: Transaction, ns: NamespaceRow, row_ids: Sequence[int]) -> None:
     """Remove rows from every projection, in the transaction that purges their evidence."""
     rooms.lexical.remove(tx.connection, row_ids)
+    rooms.times.remove(tx.connection, ns.namespace_id, row_ids)
     rooms.semantic.remove(tx.connection, ns.namespace_id, row_ids)
 
 
 def clear(rooms: Rooms, tx: Transaction, ns: NamespaceRow) -> None:
     """Throw away what can be derived again without a provider."""
     rooms.lexical.clear(tx.connection, ns.namespace_id)
+    rooms.times.clear(tx.connection, ns.namespace_id)

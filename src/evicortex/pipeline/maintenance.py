@@ -13,6 +13,7 @@ from evicortex.ledger import verify as verification
 from evicortex.pipeline.drafts import check_text
 from evicortex.pipeline.embedding import embed_due
 from evicortex.pipeline.indexing import bring_up_to_date, clear, forget
+from evicortex.pipeline.times import sync_times
 from evicortex.pipeline.wiring import Rooms
 from evicortex.projections.semantic import profile_fields
 from evicortex.types import (
@@ -85,9 +86,11 @@ def rebuild(rooms: Rooms, namespace: str) -> RebuildReport:
         clear(rooms, tx, ns)
         tx.bump_generation(ns)
     bring_up_to_date(rooms, namespace, strict=True)
+    sync_times(rooms, namespace)
     with rooms.ledger.read() as tx:
         count = evidence_ledger.stats(tx, ns).evidence
-    return RebuildReport(count, {"lexical": count})
+        mentions = rooms.times.count(tx.connection, ns.namespace_id)
+    return RebuildReport(count, {"lexical": count, "times": mentions})
 
 
 def verify(rooms: Rooms, namespace: str | None) -> VerifyReport:
@@ -117,6 +120,7 @@ def sync(rooms: Rooms, namespace: str) -> SyncReport:
     """Index and embed what is missing or stale, and only that; see ``sync_semantic``."""
     keys.check_namespace(namespace)
     problems = bring_up_to_date(rooms, namespace, strict=True)
+    sync_times(rooms, namespace)
     report = embed_due(rooms, namespace, replace_foreign=True)
     return replace(report, diagnostics=(*problems, *report.diagnostics))
 

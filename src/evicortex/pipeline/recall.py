@@ -14,6 +14,7 @@ from evicortex.ledger.claim_texts import newest_claim
 from evicortex.pipeline.channels import Ranking, rank
 from evicortex.pipeline.reranking import reranked
 from evicortex.pipeline.sight import Question, Sight, check_question, look
+from evicortex.pipeline.times import times_of
 from evicortex.pipeline.wiring import Rooms
 from evicortex.policy.candidates import PackCandidate
 from evicortex.policy.echo import is_mostly_recalled
@@ -250,6 +251,7 @@ def recall(
     sessions: Sequence[str] | None,
     actors: Sequence[str] | None,
     include_superseded: bool,
+    show_times: bool,
 ) -> ContextPack:
     """Return a pack; see ``EviCortex.recall``."""
     budget = checked_budget(budget_tokens)
@@ -263,6 +265,7 @@ def recall(
         sessions=sessions,
         actors=actors,
         include_superseded=include_superseded,
+        show_times=show_times,
     )
     with rooms.ledger.read() as tx:
         ns = tx.namespace(namespace)
@@ -286,6 +289,7 @@ def _packed(rooms: Rooms, question: Question, found: _Found, budget: int) -> Con
         policy=policy,
         query=PackQuery(question.text, found.ranking.lexical.idf),
         nothing_because=_nothing_because(found.sight),
+        times=times_of(rooms, found.sight.tx, found.sight.ns) if question.show_times else None,
     )
     return ContextPack(
         text=packed.text,

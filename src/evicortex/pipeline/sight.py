@@ -42,6 +42,7 @@ class Question:
     sessions: tuple[str, ...] | None
     actors: tuple[str, ...] | None
     include_superseded: bool
+    show_times: bool = False
 
 
 def _names(values: Sequence[str] | None, name: str) -> tuple[str, ...] | None:
@@ -65,6 +66,7 @@ def check_question(
     sessions: Sequence[str] | None,
     actors: Sequence[str] | None,
     include_superseded: bool,
+    show_times: bool = False,
 ) -> Question:
     """Check a recall's arguments.
 
@@ -86,6 +88,7 @@ def check_question(
         _names(sessions, "sessions"),
         _names(actors, "actors"),
         check_flag(include_superseded, "include_superseded"),
+        check_flag(show_times, "show_times"),
     )
 
 

@@ -7,6 +7,7 @@ from collections import OrderedDict
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from functools import partial
 
 from evicortex.errors import InputError
 from evicortex.ledger import Ledger, LedgerOptions
@@ -24,7 +25,9 @@ from evicortex.projections.notes import TextNotes
 from evicortex.projections.resident import ResidentOptions, ResidentRows
 from evicortex.projections.semantic import SemanticOptions, SemanticProjection
 from evicortex.projections.text_numbers import TextNumbers
+from evicortex.projections.times import TimeProjection
 from evicortex.protocols import Clock
+from evicortex.text.times.mentions import FINDER, find_times
 from evicortex.types import TimeInput
 from evicortex.validation import (
     CheckedEmbedder,
@@ -122,6 +125,10 @@ class Rooms:
         self.resident = ResidentRows(options.resident)
         self.lexical = LexicalProjection(options.lexical)
         self.semantic = SemanticProjection(options.semantic)
+        dates = options.query.dates
+        self.times = TimeProjection(
+            partial(find_times, options=dates), f"{FINDER}-{dates.identity}"
+        )
         self.addresses: TextNotes[Address] = TextNotes(address_notes)
         self.looks = TextNumbers(turn_looks, len(TURN_LOOKS))
         self.ranker: Ranker | None = None

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from datetime import date
 from typing import Final, NamedTuple
@@ -23,9 +23,14 @@ from evicortex.policy.rendering import (
     shown_text,
     speaker,
     superseded_mark,
+    times_mark,
+    times_within,
 )
 from evicortex.protocols import TokenCounter
-from evicortex.types import Evidence, Span
+from evicortex.types import Evidence, Span, TimeMention
+
+TimesOf = Callable[[Evidence], Sequence[TimeMention]]
+"""Returns the times that the text of an evidence names, in its order."""
 
 CHARACTERS_PER_TOKEN: Final = 16
 """A pack has at most so many characters for each token of its budget.
@@ -69,7 +74,8 @@ class Costs:
 class Entry:
     """What a pack shows of one evidence; ``candidate`` is the best-ranked one of it.
 
-    ``part`` is what its line holds after the name, with the longest mark that it may get.
+    ``part`` is what its line holds after the name, with the longest mark that it may get;
+    ``times`` are those that what it shows names, if the pack shows times.
     """
 
     candidate: PackCandidate
@@ -77,6 +83,7 @@ class Entry:
     line: Line
     codes: frozenset[str]
     part: str
+    times: tuple[TimeMention, ...] = ()
 
 
 class Refusal(NamedTuple):
@@ -131,10 +138,18 @@ class Filling:
 
     ``entries`` are in the order in which they came in, best first, and ``taken`` is what each
     costs; ``used`` is the estimate of the tokens of the whole text; ``refused`` holds what did
-    not fit. All are by evidence.
+    not fit. All are by evidence. ``times`` says which times an evidence names; ``None`` shows none.
     """
 
-    def __init__(self, *, limit: int, characters: int, costs: Costs, cutter: Cutter | None) -> None:
+    def __init__(
+        self,
+        *,
+        limit: int,
+        characters: int,
+        costs: Costs,
+        cutter: Cutter | None,
+        times: TimesOf | None = None,
+    ) -> None:
         self.entries: dict[str, Entry] = {}
         self.refused: dict[str, Refusal] = {}
         self.taken: dict[str, int] = {}
@@ -143,6 +158,7 @@ class Filling:
         self._characters_left = characters - len(OPENING) - 1 - len(CLOSING)
         self._costs = costs
         self._cutter = cutter
+        self._times = times
         self._headers = _Headers(costs)
         self._label = costs.size(label(1))
         self._speakers: dict[tuple[str | None, str | None], tuple[Escaped, Size]] = {}
@@ -231,10 +247,12 @@ class Filling:
     def _entry(self, candidate: PackCandidate, spans: tuple[Span, ...]) -> Entry:
         evidence = candidate.evidence
         name, _ = self._speaker(evidence)
-        shown = shown_text(evidence.content, spans)
-        line = Line(evidence, name.text, shown.text)
-        part = f" {shown.text}{_longest_mark(candidate)}\n"
-        return Entry(candidate, spans, line, name.codes | shown.codes, part)
+        shown = shown_text(evidence.content, spans, times=self._times is not None)
+        times = () if self._times is None else times_within(self._times(evidence), spans)
+        mark = times_mark(times)
+        line = Line(evidence, name.text, shown.text, mark.text)
+        part = f" {shown.text}{mark.text}{_longest_mark(candidate)}\n"
+        return Entry(candidate, spans, line, name.codes | shown.codes | mark.codes, part, times)
 
     def _added(self, part: str, entry: Entry | None, opening: Size) -> Size:
         tokens, characters = opening.tokens + self._costs.of(part), opening.characters + len(part)

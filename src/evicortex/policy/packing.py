@@ -17,7 +17,7 @@ from evicortex.errors import BudgetError
 from evicortex.policy.candidates import PackCandidate
 from evicortex.policy.cutting import Cutter, CuttingPolicy
 from evicortex.policy.duplicates import without_duplicates
-from evicortex.policy.filling import CHARACTERS_PER_TOKEN, Costs, Filling
+from evicortex.policy.filling import CHARACTERS_PER_TOKEN, Costs, Filling, TimesOf
 from evicortex.policy.neighbours import NeighbourPolicy, with_neighbours
 from evicortex.policy.page import Page
 from evicortex.policy.pieces import PackQuery
@@ -40,6 +40,7 @@ __all__ = [
     "PackQuery",
     "PackedText",
     "PackingPolicy",
+    "TimesOf",
     "checked_budget",
     "pack",
 ]
@@ -95,16 +96,18 @@ def pack(
     policy: PackingPolicy | None = None,
     query: PackQuery | None = None,
     nothing_because: NothingBecause = "no_match",
+    times: TimesOf | None = None,
 ) -> PackedText:
     """Pack ``candidates`` (best first) into at most ``budget`` tokens.
 
     ``query`` chooses the sentences where items are cut; ``nothing_because`` says why there are
-    no candidates when there are none.
+    no candidates when there are none. ``times`` returns the times that an evidence names, to be
+    shown after its text; ``None`` shows none.
 
     Raises:
         BudgetError: ``budget`` is not an integer from 0 to 1,000,000.
     """
-    compiler = _Compiler(checked_budget(budget), counter, policy or PackingPolicy())
+    compiler = _Compiler(checked_budget(budget), counter, policy or PackingPolicy(), times)
     wanted = compiler.choose(candidates)
     page = compiler.compile(wanted, query or PackQuery())
     diagnostics = []
@@ -128,8 +131,11 @@ _ROUNDS: Final = 4
 class _Compiler:
     """One pack in the making."""
 
-    def __init__(self, budget: int, counter: TokenCounter, policy: PackingPolicy) -> None:
+    def __init__(
+        self, budget: int, counter: TokenCounter, policy: PackingPolicy, times: TimesOf | None
+    ) -> None:
         self._budget = budget
+        self._times = times
         self._counter = counter
         self._policy = policy
         self._costs = Costs(counter)
@@ -197,7 +203,9 @@ class _Compiler:
 
     def _pass(self, wanted: Sequence[PackCandidate], limit: int, cutter: Cutter | None) -> Filling:
         characters = self._budget * CHARACTERS_PER_TOKEN
-        filling = Filling(limit=limit, characters=characters, costs=self._costs, cutter=cutter)
+        filling = Filling(
+            limit=limit, characters=characters, costs=self._costs, cutter=cutter, times=self._times
+        )
         for candidate in wanted:
             filling.offer(candidate)
         return filling
@@ -263,7 +271,13 @@ class _Compiler:
                 f"of {self._budget} tokens"
             )
             return Diagnostic("empty_pack", message, details | {"tokens": None})
-        ample = Filling(limit=sys.maxsize, characters=sys.maxsize, costs=self._costs, cutter=None)
+        ample = Filling(
+            limit=sys.maxsize,
+            characters=sys.maxsize,
+            costs=self._costs,
+            cutter=None,
+            times=self._times,
+        )
         ample.offer(first)
         tokens = Page(ample.entries.values(), self._counter).tokens
         message = (

@@ -91,4 +91,5 @@ def _item(entry: Entry, number: int) -> PackItem:
         superseded_by=tuple(claim.claim_id for claim in candidate.superseded_by),
         channels=candidate.channels,
         score=candidate.score,
+        times=entry.times,
     )

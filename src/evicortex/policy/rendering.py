@@ -11,25 +11,29 @@ line breaks (``\n \r \r\n \v \f``, U+0085,      a line feed and two spaces, so t
 U+2028, U+2029)                                 stored begins a line
 ``<memory>``, ``</memory>`` in any case, with   a backslash after the angle bracket:
 spaces or invisible characters inside           ``<\memory>``
-``[E3]`` and ``[superseded`` in any case        a backslash before the bracket: ``\[E3]``
+``[E3]`` and ``[superseded`` in any case, and   a backslash before the bracket: ``\[E3]``
+``[... = 2026`` where a pack shows times
 control characters, bidirectional embeddings,   their escape: ``\x1b``, ``\u202e``
 overrides and isolates, Unicode tags other
 than those of flags, lone surrogates
 ==============================================  ==============================================
 
-What is left out of an item is marked with `` … ``.
+What is left out of an item is marked with `` … ``. What follows the text in brackets is the
+pack's own: the times that it names, such as `` [last Saturday = 2026-03-07]``, and what replaced
+it.
 """
 
 from __future__ import annotations
 
 import re
+from calendar import monthrange
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from datetime import date
+from datetime import date, datetime, timedelta
 from typing import Final, NamedTuple
 
 from evicortex.policy.candidates import chronological, effective_time
-from evicortex.types import Claim, Evidence, Polarity, Span
+from evicortex.types import Claim, Evidence, Polarity, Span, TimeMention
 
 OPENING: Final = "<memory>"
 CLOSING: Final = "</memory>"
@@ -57,6 +61,10 @@ _SUSPICIOUS = re.compile(
     f"\U000e0000-\U000e007f]|\\[[\\s{_INVISIBLE}]*[es]",
     re.IGNORECASE,
 )
+_TIME_MARK = re.compile(
+    rf"\[(?![\s{_INVISIBLE}]*superseded\b)(?=[^\[\]]*[=\uff1d][\s{_INVISIBLE}]*\d{{4}})",
+    re.IGNORECASE,
+)
 _CODES = {
     "delimiter": DELIMITER_ESCAPED,
     "citation": CITATION_ESCAPED,
@@ -72,8 +80,13 @@ class Escaped(NamedTuple):
     codes: frozenset[str]
 
 
-def escaped(text: str) -> Escaped:
-    """Return ``text`` with the escapes of this module's table."""
+def escaped(text: str, *, times: bool = False) -> Escaped:
+    """Return ``text`` with the escapes of this module's table; ``times``: the pack shows times."""
+    if times and "[" in text:
+        unforged, count = _TIME_MARK.subn(r"\\[", text)
+        if count:
+            rest = escaped(unforged)
+            return Escaped(rest.text, rest.codes | {CITATION_ESCAPED})
     if not _SUSPICIOUS.search(text):
         return Escaped(text, _NO_CODES)
     codes = set()
@@ -146,14 +159,15 @@ def merged_spans(content: str, spans: Sequence[Span]) -> tuple[Span, ...]:
     return tuple(merged)
 
 
-def shown_text(content: str, spans: tuple[Span, ...]) -> Escaped:
+def shown_text(content: str, spans: tuple[Span, ...], *, times: bool = False) -> Escaped:
     """Return the ranges ``spans`` of ``content`` as the pack shows them, with marks of cuts.
 
-    ``spans`` are in order and apart, as ``merged_spans`` returns them.
+    ``spans`` are in order and apart, as ``merged_spans`` returns them. ``times``: the pack shows
+    times, so that no stored text may look like its marks of them.
     """
     if spans == ((0, len(content)),):
-        return escaped(content)
-    pieces = [escaped(content[span.start : span.end]) for span in spans]
+        return escaped(content, times=times)
+    pieces = [escaped(content[span.start : span.end], times=times) for span in spans]
     text = CUT.join(piece.text for piece in pieces)
     if spans[0].start > 0:
         text = CUT.lstrip() + text
@@ -192,17 +206,58 @@ def superseded_mark(replaced_by: Sequence[tuple[str | None, Claim]]) -> Escaped:
     return Escaped(f" [superseded by {'; '.join(parts)}]" if parts else " [superseded]", codes)
 
 
+def times_within(times: Sequence[TimeMention], spans: Sequence[Span]) -> tuple[TimeMention, ...]:
+    """Return those of ``times`` that lie wholly within one of ``spans``."""
+    return tuple(
+        time
+        for time in times
+        if any(start <= time.span.start and time.span.end <= end for start, end in spans)
+    )
+
+
+def interval_label(start: datetime, end: datetime) -> str:
+    """Return a half-open interval of UTC moments as the calendar units that it covers.
+
+    ``2025`` for a year, ``2025-05`` for a month, ``2026-03-07`` for a day, and the first and the
+    last of several: ``2026-03-02..2026-03-08``.
+    """
+    first, last = start.date(), (end - timedelta.resolution).date()
+    month_end = last.day == monthrange(last.year, last.month)[1]
+    shown = [first.isoformat(), last.isoformat()]
+    if (first.month, first.day, last.month) == (1, 1, 12) and month_end:
+        shown = [day[:4] for day in shown]
+    elif first.day == 1 and month_end:
+        shown = [day[:7] for day in shown]
+    return "..".join(dict.fromkeys(shown))
+
+
+def times_mark(times: Sequence[TimeMention]) -> Escaped:
+    """Return the mark of an item that names ``times``: each with what it means, said once.
+
+    A date that already reads as the mark would is not repeated.
+    """
+    codes = _NO_CODES
+    parts: dict[str, None] = {}
+    for time in times:
+        label, name = interval_label(time.start, time.end), escaped_name(time.text)
+        if name.text != label:
+            parts[f"{name.text} = {label}"] = None
+            codes |= name.codes
+    return Escaped(f" [{'; '.join(parts)}]" if parts else "", codes)
+
+
 @dataclass(frozen=True, slots=True)
 class Line:
-    """One item before it is numbered: what it shows of its evidence, by whom, and its mark."""
+    """One item before it is numbered: what it shows of its evidence, by whom, with what times."""
 
     evidence: Evidence
     speaker: str
     text: str
+    times: str = ""
 
     def body(self, mark: str = "") -> str:
         """Return the item's line after its label, with its line feed."""
-        return f" {self.speaker}: {self.text}{mark}\n"
+        return f" {self.speaker}: {self.text}{self.times}{mark}\n"
 
 
 def day_of(evidence: Evidence) -> date | None:

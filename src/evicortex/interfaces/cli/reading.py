@@ -35,6 +35,7 @@ class RecallAsked(Times):
     """What ``recall`` hands on as it is."""
 
     query_actor: str | None
+    show_times: bool
 
 
 class ClaimsAsked(Times):
@@ -58,6 +59,7 @@ class ClaimsAsked(Times):
 @click.option("--session", "sessions", multiple=True, metavar="S", help="Only these sessions.")
 @click.option("--actor", "actors", multiple=True, metavar="A", help="Only what these said.")
 @click.option("--include-superseded", is_flag=True, help="Also what has been replaced since.")
+@click.option("--times", "show_times", is_flag=True, help="Show what times in the text mean.")
 @click.option("--explain", is_flag=True, help="Add tables of what was found, and what left out.")
 @vectors_option
 @click.argument("query")
@@ -146,6 +148,19 @@ def evidence(db: Path, namespace: str, evidence_id: str, raw: bool, as_json: boo
         click.echo(found.content.encode(), nl=False)
     else:
         emit(found, tables.evidence_card, as_json=as_json)
+
+
+@cli.command(examples=("evicortex times my.db -n ann ev_0123456789abcdef01234567",))
+@on_existing
+@click.argument("evidence_id")
+def times(db: Path, namespace: str, evidence_id: str, as_json: bool) -> None:
+    """Show the times that one evidence names, and what they mean.
+
+    "Last Saturday" is read from the moment at which it was said; days are those of UTC.
+    """
+    with open_cortex(db, read_only=True) as cortex:
+        found = cortex.times(namespace, evidence_id)
+    emit(found, tables.times_table, as_json=as_json)
 
 
 @cli.command(examples=("evicortex extraction my.db -n ann ev_0123456789abcdef01234567",))

@@ -104,6 +104,12 @@ class DateOptions:
     week_starts_on: int = 0
     southern: bool = False
 
+    @property
+    def identity(self) -> str:
+        """A short name of these options, for what is stored with them."""
+        order, side = "dm" if self.day_first else "md", "s" if self.southern else "n"
+        return f"{order}{self.week_starts_on}{side}"
+
 
 class Resolved(NamedTuple):
     """What a form means; ``form`` is set when the year is open ("in May")."""
