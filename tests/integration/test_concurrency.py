@@ -117,3 +117,29 @@ def test_threads_share_one_ledger(tmp_path):
         texts = texts_of(ledger)
         assert sorted(texts) == sorted(f"w{n} {m}" for n in range(4) for m in range(100))
         assert verify(ledger).ok
+
+
+def test_many_open_a_new_file_at_once(tmp_path):
+    for round_ in range(5):
+        path = tmp_path / f"memory{round_}.db"
+        ready, failures = threading.Barrier(8), []
+
+        def begin(number, path=path, ready=ready, failures=failures):
+            ready.wait()
+            try:
+                with Ledger.open(path, clock=SystemClock()) as ledger, ledger.write() as tx:
+                    ns = tx.namespace("shared", create=True)
+                    evidence.add(tx, ns, [CheckedDraft(str(number))])
+            except BaseException as error:
+                failures.append(error)
+                raise
+
+        threads = [threading.Thread(target=begin, args=(number,)) for number in range(8)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        assert failures == []
+        with Ledger.open(path, clock=SystemClock()) as ledger:
+            assert sorted(texts_of(ledger)) == list("01234567")
+            assert verify(ledger).ok

@@ -341,8 +341,8 @@ class Ledger:
             self.writer.set_busy_timeout(self._busy_ms)
         if done:
             # Its page cache still holds what was just zeroed in the file.
-            self.writer.close()
-            self._writer = self._connect_writer()
+            stale, self._writer = self.writer, self._connect_writer()
+            stale.close()
         return done
 
     def close(self) -> None:
