@@ -20,35 +20,49 @@ _SEGMENT_SHIFT = 37
 
 _SEPARATORS = (
     "SELECT i.segid, i.term, d.block FROM lexical_idx i LEFT JOIN lexical_data d "
-    f"ON d.id = (i.segid << {_SEGMENT_SHIFT}) + (i.pgno >> 1) ORDER BY i.segid, i.term"
+    f"ON d.id = (i.segid << {_SEGMENT_SHIFT}) + (i.pgno >> 1) ORDER BY i.segid DESC, i.term DESC"
 )
 
 
 def erase_separators(connection: apsw.Connection) -> int:
     """Take out every separator that its page's first term does not begin with; return how many.
 
-    To be called in the transaction that deleted the rows. Reads every leaf page of the index.
+    To be called in the transaction that deleted the rows. Reads every leaf page of the index, one
+    at a time.
     """
     connection.execute("INSERT INTO lexical(lexical) VALUES ('flush')")
     renewed: list[tuple[bytes, int, bytes]] = []
     dropped: list[tuple[int, bytes]] = []
+    if not _survey(connection, renewed, dropped):
+        connection.execute("INSERT INTO lexical(lexical) VALUES ('rebuild')")
+    else:
+        connection.executemany(
+            "UPDATE lexical_idx SET term = ? WHERE segid = ? AND term = ?", renewed
+        )
+        connection.executemany("DELETE FROM lexical_idx WHERE segid = ? AND term = ?", dropped)
+    return len(renewed) + len(dropped)
+
+
+def _survey(
+    connection: apsw.Connection,
+    renewed: list[tuple[bytes, int, bytes]],
+    dropped: list[tuple[int, bytes]],
+) -> bool:
+    """Collect what to change; return false when a segment does not read as it should."""
     following: tuple[int, bytes] = (0, b"")
     # Backwards, so that each separator can be held against the one after it.
-    for segment, separator, block in reversed(connection.execute(_SEPARATORS).fetchall()):
+    for segment, separator, block in connection.execute(_SEPARATORS):
         if block is None:
             # A merge under way has taken the page already; readers skip its separator too.
             dropped.append((segment, separator))
             continue
         first = first_term(block)
         if first < separator or (segment == following[0] and first >= following[1]):
-            connection.execute("INSERT INTO lexical(lexical) VALUES ('rebuild')")
-            return len(renewed) + len(dropped)
+            return False
         if not first.startswith(separator):
             renewed.append((first, segment, separator))
         following = segment, separator
-    connection.executemany("UPDATE lexical_idx SET term = ? WHERE segid = ? AND term = ?", renewed)
-    connection.executemany("DELETE FROM lexical_idx WHERE segid = ? AND term = ?", dropped)
-    return len(renewed) + len(dropped)
+    return True
 
 
 def first_term(block: bytes) -> bytes:
