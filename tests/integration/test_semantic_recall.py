@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from evicortex import EviCortex, EvidenceDraft, RememberReceipt, Settings
+from evicortex import Diagnostic, EviCortex, EvidenceDraft, RememberReceipt, Settings
 from evicortex.pipeline.wiring import RoomOptions
 from evicortex.projections.semantic import SemanticOptions
 from evicortex.protocols import Embedder
@@ -115,6 +115,14 @@ def test_another_identity_never_mixes_and_sync_embeds_again(tmp_path: Path) -> N
         assert "semantic_identity_mismatch" in codes(
             cortex.recall("b", "cat", budget_tokens=500).diagnostics
         )
+
+
+def test_a_graph_that_cannot_be_used_is_named_by_capabilities(tmp_path: Path) -> None:
+    class Fallen(DeterministicEmbedder):
+        diagnostics = (Diagnostic("encoder_graph_refused", "the fast graph fails here", {}),)
+
+    with EviCortex.open(tmp_path / "m.db", embedder=Fallen(4)) as cortex:
+        assert "the fast graph fails here" in cortex.capabilities().notes
 
 
 def test_a_scan_cap_is_said_and_the_channel_stays_off(tmp_path: Path) -> None:

@@ -23,7 +23,7 @@ from evicortex.testing import (
     SlowEmbedder,
     SymmetricEmbedder,
 )
-from evicortex.types import Span
+from evicortex.types import Diagnostic, Span
 from evicortex.validation import (
     CheckedEmbedder,
     profile_digest,
@@ -475,3 +475,21 @@ def test_something_else_than_a_profile_is_refused():
     with pytest.raises(ProviderContractError, match="must be an EmbeddingProfile, not dict"):
         validate_profile({"model_id": "m"})
     assert validate_profile(replace(PROFILE, max_tokens=1)).max_tokens == 1
+
+
+@pytest.mark.parametrize(
+    ("said", "shown"),
+    [
+        ((Diagnostic("encoder_graph_refused", "slow", {}), "else"), ["encoder_graph_refused"]),
+        ("something of its own", []),
+        ((), []),
+    ],
+)
+def test_what_an_embedder_says_of_itself_is_passed_on(said, shown):
+    embedder = DeterministicEmbedder(4)
+    embedder.diagnostics = said
+    assert [item.code for item in CheckedEmbedder(embedder).diagnostics] == shown
+
+
+def test_an_embedder_need_not_say_anything_of_itself():
+    assert CheckedEmbedder(DeterministicEmbedder(4)).diagnostics == ()

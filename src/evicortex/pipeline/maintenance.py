@@ -132,6 +132,7 @@ def capabilities(rooms: Rooms) -> Capabilities:
     if embedder is None:
         notes.append(rooms.semantic_off_because)
     else:
+        notes += [diagnostic.message for diagnostic in embedder.diagnostics]
         if not embedder.profile.semantic:
             notes.append(f"{embedder.profile.model_id} is a diagnostic encoder, no semantic model")
         with rooms.ledger.read() as tx:

@@ -24,7 +24,7 @@ from evicortex.protocols import (
     SpanEmbedder,
     WindowEmbedder,
 )
-from evicortex.types import Span
+from evicortex.types import Diagnostic, Span
 from evicortex.validation.calls import checked_timeout, guarded
 from evicortex.validation.profiles import profile_digest, span_profile_digest, validate_profile
 
@@ -104,6 +104,14 @@ class CheckedEmbedder:
     def spans_digest(self) -> str:
         """The identity of the vectors that ``embed_spans`` gives for spans."""
         return span_profile_digest(self._profile)
+
+    @property
+    def diagnostics(self) -> tuple[Diagnostic, ...]:
+        """What the embedder says of itself, such as a faster graph that it cannot use here."""
+        found = getattr(self._embedder, "diagnostics", ())
+        if not isinstance(found, tuple):
+            return ()
+        return tuple(item for item in found if isinstance(item, Diagnostic))
 
     @property
     def supports_spans(self) -> bool:
