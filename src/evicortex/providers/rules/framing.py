@@ -1,0 +1,145 @@
+"""How a sentence is meant: stated, asked, supposed, reported, quoted, or hedged."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from evicortex.text import sentences
+
+QUOTED = "\x01"
+"""Stands for every character of quoted speech in :attr:`Turn.plain`."""
+
+_PLAIN = str.maketrans({"’": "'", "‘": "'", "\xa0": " ", "\t": " "})
+_QUOTES = re.compile(r"\"[^\"\n]{1,400}\"|“[^”\n]{1,400}”|(?<![\w'])'(?=[A-Z])[^'\n]{2,400}[.,!?]'")
+_ASKS = re.compile(
+    r"(?:[,;:]|\s[-–—]|\.\.\.|…)\s*(?:and|but|so)?\s*"
+    r"(?:what|how|who|where|when|why|which|do|does|did|are|is|isn't|aren't|don't|doesn't|have|can"
+    r"|could|would|will|should|right|okay|ok|remember|you know|hm+|huh|eh|you)\b",
+    re.IGNORECASE,
+)
+_CLAUSE = re.compile(r"[,;:()\x02]|\s[-–—]+\s|--|\b(?:but|because|although|though|so that)\b")
+_SUPPOSED = re.compile(
+    r"\b(?:if|unless|wish(?:ed|es)?|imagine|suppos(?:e|ing)|pretend(?:ing|ed)?|whether|as though"
+    r"|would|could|should|dream(?:ed|t|ing)?|in case|hop(?:e|es|ing)|until|lest|rather|nearly"
+    r"|almost|as if|why|how|what|who|where|like)\b",
+    re.IGNORECASE,
+)
+_REPORTED = re.compile(
+    r"\b(?P<who>[\w']+)\s+(?:(?:just|always|also|once|really|never|'s|is|was|has|had|keeps?)\s+)*"
+    r"(?:said|says|saying|say|tells?|told|telling|thinks?|thought|thinking|claims?|claimed|asks?"
+    r"|asked|heard|hears|believes?|believed|wrote|writes|texted|announced|insists?|convinced"
+    r"|knows?|knew|sings?|sang|called)\b",
+    re.IGNORECASE,
+)
+_OWN = frozenset(("i", "we", "i've", "i'd", "and", "already", "just", "you"))
+_INVERTED = re.compile(
+    r"\s*(?:(?:and|so|but|oh|well|wait|hey|no|yes|or)\W+)*"
+    r"(?:do|did|does|am|are|is|was|were|have|has|had|can|could|should|would|will|may|shall"
+    r"|don't|didn't|doesn't|aren't|isn't|wasn't|haven't|can't|won't|wouldn't|ain't)\s*",
+    re.IGNORECASE,
+)
+_HEDGED = re.compile(
+    r"\b(?:maybe|perhaps|probably|possibly|apparently|supposedly|presumably|might|i (?:think|guess"
+    r"|believe|suppose|assume|suspect|feel like)|not sure|i'm (?:pretty|fairly|quite) sure"
+    r"|kind of|kinda|sort of|sorta|seems?|or something|if i remember)\b",
+    re.IGNORECASE,
+)
+_JOKING = re.compile(
+    r"\b(?:just kidding|i'm kidding|kidding|just joking|i'm joking|jk|not really)\b", re.IGNORECASE
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Sentence:
+    """Where a sentence lies; what stands at ``asked_from`` or after it is a question."""
+
+    start: int
+    end: int
+    asked_from: int
+
+
+@dataclass(frozen=True, slots=True)
+class Turn:
+    """A text made plain for the rules, with every character in its place.
+
+    ``plain`` has straight apostrophes and plain spaces, and hides quoted speech; ``text`` is
+    exactly what was given.
+    """
+
+    text: str
+    plain: str
+    sentences: tuple[Sentence, ...]
+    joking: bool
+
+
+def read(text: str) -> Turn:
+    """Return the text as the rules read it."""
+    plain = text.translate(_PLAIN)
+    if '"' in plain or "“" in plain or "'" in plain:
+        plain = _QUOTES.sub(_hidden, plain)
+    return Turn(text, plain, tuple(_sentences(plain)), bool(_JOKING.search(plain)))
+
+
+def _hidden(match: re.Match[str]) -> str:
+    return QUOTED * (match.end() - match.start())
+
+
+def _sentences(plain: str) -> Iterator[Sentence]:
+    for start, end in sentences(plain):
+        asked = end
+        if plain[start:end].rstrip(" \"'”)!").endswith("?"):
+            asked = start
+            for match in _ASKS.finditer(plain, start, end):
+                asked = match.start()
+        yield Sentence(start, end, asked)
+
+
+def quoted_spans(turn: Turn) -> Iterator[tuple[int, int]]:
+    """Yield where speech is quoted."""
+    for match in re.finditer(f"{QUOTED}+", turn.plain):
+        yield match.span()
+
+
+@dataclass(frozen=True, slots=True)
+class Frame:
+    """What the words around a statement make of it.
+
+    ``refused`` is why it is not the speaker's claim (a stable code), else None.
+    """
+
+    refused: str | None
+    hedged: bool
+
+
+def frame(turn: Turn, sentence: Sentence, start: int, end: int) -> Frame:
+    """Judge the statement at ``[start, end)`` of a sentence by what stands around it."""
+    if start >= sentence.asked_from:
+        return Frame("question", False)
+    before = turn.plain[sentence.start : start]
+    clause = _CLAUSE.split(before)[-1]
+    hedged = turn.joking or bool(
+        _HEDGED.search(clause)
+        or _HEDGED.search(turn.plain, start, end)
+        or _HEDGED.search(turn.plain, end, min(sentence.end, end + 24))
+    )
+    if not clause.strip():
+        # "She said, I live in Rome": what is told may follow a comma.
+        return Frame("reported_speech" if _told(before[-40:], at_end=True) else None, hedged)
+    if _INVERTED.fullmatch(clause):
+        return Frame("question", hedged)
+    if _SUPPOSED.search(clause):
+        return Frame("hypothetical", hedged)
+    if _told(clause):
+        return Frame("reported_speech", hedged)
+    return Frame(None, hedged)
+
+
+def _told(before: str, *, at_end: bool = False) -> bool:
+    for match in _REPORTED.finditer(before):
+        if at_end and before[match.end() :].strip(" ,:"):
+            continue
+        if match["who"].lower() not in _OWN:
+            return True
+    return False
