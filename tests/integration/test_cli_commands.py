@@ -388,6 +388,67 @@ def test_import_of_exports_twice_doubles_nothing(
     assert "record" in result.stderr
 
 
+_SESSION = {"session_1_date_time": "1:00 pm on 1 May, 2023"}
+_GOOD: dict[str, dict[str, Any]] = {
+    "chatgpt": {
+        "id": "c1",
+        "create_time": 1700000000,
+        "current_node": "n1",
+        "mapping": {
+            "n1": {
+                "message": {
+                    "id": "m1",
+                    "author": {"role": "user"},
+                    "content": {"content_type": "text", "parts": ["Hello."]},
+                }
+            }
+        },
+    },
+    "claude": {
+        "uuid": "c1",
+        "chat_messages": [
+            {
+                "uuid": "m1",
+                "sender": "human",
+                "text": "Hello.",
+                "created_at": "2024-01-01T00:00:00Z",
+            }
+        ],
+    },
+    "locomo": {
+        "sample_id": "c1",
+        "conversation": {
+            **_SESSION,
+            "session_1": [{"dia_id": "D1:1", "speaker": "A", "text": "Hello."}],
+        },
+    },
+    "longmemeval": {
+        "question_id": "c1",
+        "haystack_session_ids": ["s1"],
+        "haystack_dates": ["2023/05/30 (Tue) 23:17"],
+        "haystack_sessions": [[{"role": "user", "content": "Hello."}]],
+    },
+}
+
+
+@pytest.mark.parametrize("name", sorted(_GOOD))
+@pytest.mark.parametrize(
+    ("rest", "reason"),
+    [(", null]", "expected an object, found null"), ("}]", "nothing after it was read")],
+)
+def test_import_keeps_the_good_records_of_a_bad_file(
+    tmp_path: Path, name: str, rest: str, reason: str
+) -> None:
+    file = tmp_path / "chats.json"
+    file.write_text("[" + json.dumps(_GOOD[name]) + rest, "utf-8")
+    words = ("import", tmp_path / "memory.db", "-n", "ann", "--format", name, file)
+    report = data(*words, code=1)
+    assert report["created"] == 1
+    assert [item["number"] for item in report["refused"]] == [2]
+    assert reason in report["refused"][0]["message"]
+    assert f"record 2: ImportFormatError: {report['refused'][0]['message']}" in run(*words).stderr
+
+
 def test_import_of_another_format_is_wrong_use(db: Path, tmp_path: Path) -> None:
     file = tmp_path / "chat.json"
     file.write_text("hello", "utf-8")

@@ -85,20 +85,97 @@ def test_file_cut_off_inside_a_record_says_so() -> None:
     ]
 
 
+@given(
+    values=st.lists(JSON, min_size=1, max_size=6),
+    chunk=st.integers(1, 7),
+    indent=st.sampled_from([None, 2]),
+)
+def test_values_that_are_no_objects_are_reported_by_number(
+    values: list[object], chunk: int, indent: int | None
+) -> None:
+    text = json.dumps(values, indent=indent)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(module, "_CHUNK_BYTES", chunk)
+        found = read(text)
+    assert [number for number, _ in found] == list(range(1, len(values) + 1))
+    for (_, record), value in zip(found, values, strict=True):
+        if isinstance(value, dict):
+            assert record == value
+        else:
+            assert isinstance(record, BadRecord)
+            assert record.reason.startswith("expected an object, found ")
+
+
+@pytest.mark.parametrize(
+    ("value", "reason"),
+    [
+        ("null", "expected an object, found null"),
+        ("17", "expected an object, found a number"),
+        ("true", "expected an object, found a boolean"),
+        ('"a, {\\" ]"', "expected an object, found a string"),
+        ('[1, {"b": []}]', "expected an object, found a list"),
+        ("nope", "not valid JSON"),
+        ("NaN", "not valid JSON"),
+    ],
+)
+def test_records_around_another_value_are_read(value: str, reason: str) -> None:
+    for text in (f'[{{"a": 1}}, {value}, {{"a": 3}}]', f'{{"a": 1}}\n{value}\n{{"a": 3}}'):
+        first, (number, record), last = read(text)
+        assert (first, last) == ((1, {"a": 1}), (3, {"a": 3}))
+        assert number == 2
+        assert isinstance(record, BadRecord)
+        assert record.reason.startswith(reason)
+
+
+@pytest.mark.parametrize(
+    ("text", "place"),
+    [
+        ('[{"a": 1}}, {"a": 2}]', "found '}, {\"a\": 2}]' at character 10"),
+        ('[{"a": 1}] {"a": 2}', "found '{\"a\": 2}' at character 12"),
+        ('[{"a": 1}: 2]', "found ': 2]' at character 10"),
+        ('[{"a": 1},', "cut off"),
+        ('[{"a": 1}', "cut off"),
+        (b'[{"a": 1}, \xff', "not UTF-8 text (invalid start byte at byte 11)"),
+        ('\ufeff[{"a": 1}] x', "found 'x' at character 12"),
+    ],
+)
+@pytest.mark.parametrize("chunk", [1, 3, 1 << 16])
+def test_where_a_file_stops_being_json_what_was_read_stays(
+    text: str | bytes, place: str, chunk: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(module, "_CHUNK_BYTES", chunk)
+    first, (number, record) = read(text)
+    assert first == (1, {"a": 1})
+    assert number == 2
+    assert isinstance(record, BadRecord)
+    assert record.reason.endswith("; nothing after it was read")
+    assert place.split(" at character")[0].split("'")[0] in record.reason
+    if chunk == 1 << 16:
+        assert place in record.reason
+    elif " at " in place:
+        assert f" at {place.rsplit(' at ', 1)[1]}" in record.reason
+
+
+def test_value_at_the_very_end_of_a_file_is_reported() -> None:
+    assert read('{"a": 1} null') == [
+        (1, {"a": 1}),
+        (2, BadRecord("expected an object, found null")),
+    ]
+
+
 @pytest.mark.parametrize(
     ("text", "message"),
     [
         ("", "empty"),
         ("  \n", "empty"),
         ("[", "cut off"),
-        ('[{"a": 1},', "cut off"),
         ("hello", "expected a JSON array"),
-        ("[1, 2]", "expected a JSON array"),
-        ("[[1]]", "expected a JSON array"),
-        ('[{"a": 1}] {"a": 2}', "expected a JSON array"),
+        ("null", "expected a JSON array"),
+        ('"text"', "expected a JSON array"),
         ("]", "expected a JSON array"),
         ("PK\x03\x04", "unpack it"),
-        (b"PK\x03\x04\xff\xfe", "not UTF-8"),
+        (b"PK\x03\x04\xff\xfe", "unpack it"),
+        (b"\xff\xfe[]", "not UTF-8 text .* at byte 0"),
     ],
 )
 def test_other_files_are_refused(text: str | bytes, message: str) -> None:

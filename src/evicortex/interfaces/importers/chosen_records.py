@@ -11,7 +11,7 @@ from evicortex.interfaces.importers.records import BadRecord, Entry, Place
 
 
 class Conversation(NamedTuple):
-    """One record that has an id. ``several``: others of its file share the namespace with it."""
+    """One record that has an id. ``several``: its file has others, readable or not."""
 
     number: int
     identifier: str
@@ -45,10 +45,14 @@ def _marked(item: Conversation | Entry, *, several: bool) -> Conversation | Entr
 
 
 def _only(found: Iterator[Conversation | Entry], chosen: str, id_field: str) -> Conversation:
+    unread = 0
     for item in found:
-        if isinstance(item, Conversation) and item.identifier == chosen:
+        if isinstance(item, Entry):
+            unread += 1
+        elif item.identifier == chosen:
             return item
-    raise ImportFormatError(f"no record of this file has {id_field} {chosen!r}")
+    hint = f"; {unread} could not be read, import without --record to see which" if unread else ""
+    raise ImportFormatError(f"no record of this file has {id_field} {chosen!r}{hint}")
 
 
 def _identified(file: BinaryIO, id_fields: tuple[str, ...]) -> Iterator[Conversation | Entry]:

@@ -59,12 +59,12 @@ class Malformed(Exception):  # noqa: N818 - control flow inside one importer, ne
 def require(record: Any, name: str, kind: type) -> Any:
     """Return ``record[name]``, or raise ``Malformed`` when it is absent or of another type."""
     if not isinstance(record, dict):
-        raise Malformed(f"expected an object, found {_kind(record)}")
+        raise Malformed(f"expected an object, found {kind_of(record)}")
     if name not in record:
         raise Malformed(f"{name!r} is missing")
     value = record[name]
     if not isinstance(value, kind):
-        raise Malformed(f"{name!r} is {_kind(value)}, not {_KINDS[kind]}")
+        raise Malformed(f"{name!r} is {kind_of(value)}, not {_KINDS[kind]}")
     return value
 
 
@@ -88,5 +88,6 @@ _KINDS: dict[type, str] = {
 }
 
 
-def _kind(value: object) -> str:
+def kind_of(value: object) -> str:
+    """Return what JSON calls a value, with its article."""
     return _KINDS.get(type(value), "null")
