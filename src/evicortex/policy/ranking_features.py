@@ -25,6 +25,7 @@ Floats = npt.NDArray[np.floating]
 Float32 = npt.NDArray[np.float32]
 Index = npt.NDArray[np.intp]
 Columns = Mapping[str, Floats]
+Values = Mapping[str, Floats | float]
 
 GRADED: Final = ("turn", "window", "session", "dense_turn", "dense_window")
 TURN_LOOKS: Final = (
@@ -175,13 +176,13 @@ class Candidates:
 def features(landscape: Landscape, candidates: Candidates, context: QueryContext) -> Float32:
     """Return one row of features a candidate, in the order of ``NAMES``; all are finite."""
     columns = _columns(landscape, candidates, context)
-    count = len(candidates.at)
-    return np.stack(
-        [np.broadcast_to(np.asarray(columns[name], np.float32), count) for name in NAMES], axis=1
-    )
+    found = np.empty((len(candidates.at), len(NAMES)), dtype=np.float32)
+    for place, name in enumerate(NAMES):
+        found[:, place] = columns[name]
+    return found
 
 
-def _columns(landscape: Landscape, candidates: Candidates, context: QueryContext) -> Columns:
+def _columns(landscape: Landscape, candidates: Candidates, context: QueryContext) -> Values:
     at = candidates.at
     scores = {name: standardized(landscape.channels[name], None) for name in GRADED}
     near = {name: scores[name][at] for name in GRADED}
@@ -194,7 +195,7 @@ def _columns(landscape: Landscape, candidates: Candidates, context: QueryContext
         **_products(landscape, candidates, near, query),
         **_threads(landscape, candidates, near),
         **_alike(candidates),
-        **{name: np.full(len(at), value) for name, value in query.items()},
+        **query,
     }
 
 
@@ -287,8 +288,8 @@ def _threads(landscape: Landscape, candidates: Candidates, near: Columns) -> Col
     same = thread[:, None] == thread[None, :]
     dense = near["dense_turn"]
     fused = landscape.fused[candidates.at]
-    of_thread = np.where(same, dense[None, :], -np.inf)
-    best = -np.sort(-of_thread, axis=1)[:, :3]
+    others = np.where(same, -dense[None, :], np.inf)
+    best = -np.sort(np.partition(others, min(2, len(dense) - 1), axis=1)[:, :3], axis=1)
     real = np.isfinite(best)
     return {
         "thread_count": np.log1p(same[:, :_NEIGHBOURHOOD].sum(axis=1)),
