@@ -1,9 +1,10 @@
-"""Builders that several tests share."""
+"""Builders that several tests share, and what holds for all property tests."""
 
 import hashlib
 from datetime import UTC, datetime
 
 import pytest
+from hypothesis import HealthCheck, settings
 
 from evicortex.policy.candidates import PackCandidate
 from evicortex.types import (
@@ -14,6 +15,10 @@ from evicortex.types import (
     Evidence,
     Polarity,
 )
+
+# An example may take as long as a busy machine makes it: no property here is about wall time.
+settings.register_profile("suite", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("suite")
 
 
 def _evidence(content="", *, position=1, actor="Alice", day=8, **fields):
