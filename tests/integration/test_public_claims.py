@@ -505,3 +505,31 @@ def test_extraction_failures_store_nothing_and_abstention_stores_the_observation
     with pytest.raises(InputError):
         cortex.remember_extracted("ns", "no extractor at all")
     assert cortex.verify().ok
+
+
+def test_a_predicate_in_another_spelling_closes_the_claim_and_keeps_its_own_text(cortex, clock):
+    for since, spelling, place in (
+        (2020, "lives_in", "Berlin"),
+        (2021, "lives in", "Lisbon"),
+        (2022, "livesIn", "Oslo"),
+        (2023, "Lives-In", "Rome"),
+    ):
+        clock.advance(timedelta(minutes=1))
+        claim = ClaimDraft("Alice", spelling, place)
+        cortex.remember("ns", f"I live in {place}.", occurred_at=year(since), claims=[claim])
+    assert objects(cortex.claims("ns")) == ["Rome"]
+    assert objects(cortex.claims("ns", predicate="LIVES IN", as_of=year(2021))) == ["Lisbon"]
+    told = cortex.history("ns", "Alice", "livesIn")
+    assert [claim.predicate for claim in told] == ["lives_in", "lives in", "livesIn", "Lives-In"]
+    assert {claim.cardinality for claim in told} == {"single"}
+    assert cortex.verify("ns").ok
+
+
+def test_a_declared_cardinality_holds_for_every_spelling_of_its_predicate(cortex):
+    drafts = [
+        ClaimDraft("Alice", "lucky_number", "7", cardinality="single"),
+        ClaimDraft("Alice", "luckyNumber", "8"),
+    ]
+    for draft, since in zip(drafts, (2020, 2021), strict=True):
+        cortex.remember("ns", draft.object, occurred_at=year(since), claims=[draft])
+    assert objects(cortex.claims("ns", predicate="lucky number")) == ["8"]

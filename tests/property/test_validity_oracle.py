@@ -24,6 +24,7 @@ from evicortex.validity import (
     from_micros,
     match_key,
     overlaps,
+    predicate_key,
     resolve,
     to_micros,
     to_utc,
@@ -417,3 +418,25 @@ def test_a_match_key_is_its_own_key(text: str) -> None:
     key = match_key(text)
     assert match_key(key) == key
     assert match_key(f" {text}\n") == key
+
+
+@given(st.text() | st.text("aB \u00c9\u0301_-\u2010\u00a8", max_size=6))
+def test_a_predicate_key_is_its_own_key_and_no_finer_than_a_match_key(text: str) -> None:
+    key = predicate_key(text)
+    assert predicate_key(key) == key
+    assert predicate_key(match_key(text)) == key
+    assert (key == "") == (match_key(text) == "")
+
+
+@given(
+    st.lists(st.text("abcxyz\u00e9\u0434", min_size=1), min_size=2, max_size=4),
+    st.lists(st.sampled_from(["_", " ", "-", "\u2010", "\u2011", "\uff3f", "  "]), min_size=3),
+)
+def test_the_words_of_a_predicate_may_be_joined_in_any_way(
+    words: list[str], joints: list[str]
+) -> None:
+    joined = words[0] + "".join(
+        joints[index % len(joints)] + word for index, word in enumerate(words[1:])
+    )
+    camel = words[0] + "".join(word.capitalize() for word in words[1:])
+    assert predicate_key(joined) == predicate_key(camel) == predicate_key("_".join(words))

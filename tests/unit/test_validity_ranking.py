@@ -4,7 +4,7 @@ import pytest
 
 from evicortex.errors import InputError
 from evicortex.types import Authority
-from evicortex.validity import AuthorityOrder, PredicateRegistry, match_key
+from evicortex.validity import AuthorityOrder, PredicateRegistry, match_key, predicate_key
 
 
 def test_the_default_order_is_that_of_the_types() -> None:
@@ -75,7 +75,8 @@ def test_the_defaults_name_each_predicate_once() -> None:
 
     names = (predicates._SINGLE + predicates._MULTI).split()
     assert len(names) == len(set(names))
-    assert set(names) == set(PredicateRegistry().cardinalities)
+    keyed = list(map(predicate_key, names))
+    assert sorted(keyed) == sorted(PredicateRegistry().cardinalities)
 
 
 @pytest.mark.parametrize(
@@ -105,3 +106,34 @@ def test_different_values_stay_apart(a: str, b: str) -> None:
 
 def test_a_blank_text_has_an_empty_key() -> None:
     assert match_key(" \n\u2003") == ""
+
+
+@pytest.mark.parametrize(
+    "spelling",
+    [
+        "lives in",
+        "livesIn",
+        "lives-in",
+        "Lives_In",
+        "LIVES IN",
+        " lives\u2011in\n",
+        "lives\uff3fin",
+    ],
+)
+def test_a_predicate_is_the_same_however_its_words_are_joined(spelling: str) -> None:
+    assert predicate_key(spelling) == predicate_key("lives_in")
+    assert PredicateRegistry().cardinality(spelling) == "single"
+    assert PredicateRegistry().extended({spelling: "multi"}).cardinality("lives_in") == "multi"
+
+
+@pytest.mark.parametrize(
+    ("a", "b"),
+    [("lives_in", "lived_in"), ("lives_in", "lives_at"), ("likes", "like's"), ("_", "-")],
+)
+def test_different_predicates_stay_apart(a: str, b: str) -> None:
+    assert predicate_key(a) != predicate_key(b)
+
+
+def test_a_predicate_of_joints_alone_has_a_key() -> None:
+    assert predicate_key("--") == "--"
+    assert predicate_key(" \n") == ""

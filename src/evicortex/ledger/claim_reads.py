@@ -25,6 +25,7 @@ from evicortex.validity import (
     format_utc,
     from_micros,
     match_key,
+    predicate_key,
     resolve,
     to_micros,
 )
@@ -52,7 +53,8 @@ def list_claims(
 ) -> tuple[Claim, ...]:
     """Return what is held at ``as_of``, oldest start first, then in the order of recording.
 
-    ``subject`` and ``predicate`` match in any spelling (:func:`~evicortex.validity.match_key`).
+    ``subject`` and ``predicate`` match in any spelling (:func:`~evicortex.validity.match_key`,
+    :func:`~evicortex.validity.predicate_key`).
     ``include_superseded`` returns every claim that was recorded by ``known_at``, with its
     status: superseded, conflicting, expired, future and retracted ones too.
 
@@ -63,7 +65,7 @@ def list_claims(
         tx,
         ns,
         None if subject is None else match_key(_encodable(subject, "subject")),
-        None if predicate is None else match_key(_encodable(predicate, "predicate")),
+        None if predicate is None else predicate_key(_encodable(predicate, "predicate")),
     )
     claims = _resolved(ns, rows, as_of, known_at, order)
     return tuple(c for c in claims if include_superseded or c.status is ClaimStatus.HELD)

@@ -28,6 +28,7 @@ from evicortex.validity import (
     ClaimState,
     from_micros,
     match_key,
+    predicate_key,
     resolve,
 )
 
@@ -192,7 +193,7 @@ def record_of(claim: CheckedClaim, valid_from: int, recorded_at: int) -> dict[st
         "predicate": claim.predicate,
         "object": claim.object,
         "subject_key": match_key(claim.subject),
-        "predicate_key": match_key(claim.predicate),
+        "predicate_key": predicate_key(claim.predicate),
         "object_key": match_key(claim.object),
         "polarity": str(claim.polarity),
         "confidence": claim.confidence,

@@ -18,6 +18,7 @@ from evicortex.validity import (
     format_utc,
     from_micros,
     match_key,
+    predicate_key,
     to_micros,
     to_utc,
 )
@@ -158,12 +159,12 @@ def problems(tx: Transaction, ns: NamespaceRow) -> Iterator[Problem]:
 def _row_problems(ns: NamespaceRow, row: ClaimRow) -> Iterator[Problem]:
     if row.claim_id != row.expected_id():
         yield _problem(ns, "claim.id", row.claim_id, "has an id that is not that of its content")
-    for text, key in (
-        (row.subject, row.subject_key),
-        (row.predicate, row.predicate_key),
-        (row.object, row.object_key),
+    for key, expected in (
+        (row.subject_key, match_key(row.subject)),
+        (row.predicate_key, predicate_key(row.predicate)),
+        (row.object_key, match_key(row.object)),
     ):
-        if match_key(text) != key:
+        if key != expected:
             yield _problem(ns, "claim.key", row.claim_id, "has a match key of another text")
     if not row.readable:
         yield _problem(ns, "claim.authority", row.claim_id, "has an unknown authority")

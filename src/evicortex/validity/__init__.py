@@ -25,7 +25,7 @@ taxonomy of time in databases", SIGMOD 1985.
 """
 
 from evicortex.validity.authority import DEFAULT_ORDER, AuthorityOrder
-from evicortex.validity.predicates import PredicateRegistry, match_key
+from evicortex.validity.predicates import PredicateRegistry, match_key, predicate_key
 from evicortex.validity.resolution import Assertion, ClaimState, Conflict, conflicts, resolve
 from evicortex.validity.times import (
     MAX_MICROS,
@@ -53,6 +53,7 @@ __all__ = [
     "from_micros",
     "match_key",
     "overlaps",
+    "predicate_key",
     "resolve",
     "to_micros",
     "to_utc",

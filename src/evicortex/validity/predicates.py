@@ -10,9 +10,12 @@ from types import MappingProxyType
 from evicortex.errors import InputError
 from evicortex.types import Cardinality
 
+_JOINTS = str.maketrans("", "", " _-\u2010")
+"""What stands between the words of a predicate; NFKC makes other hyphens and low lines these."""
+
 
 def match_key(text: str) -> str:
-    """Return the form under which subjects, predicates and objects are the same.
+    """Return the form under which subjects and objects are the same.
 
     Unicode compatibility case folding (NFKC and full case folding, Unicode 15 section 3.13),
     with every run of white space as one space and none at the ends. Idempotent.
@@ -23,6 +26,17 @@ def match_key(text: str) -> str:
     for form in ("NFD", "NFKC"):
         folded = unicodedata.normalize("NFKC", unicodedata.normalize(form, folded).casefold())
     return " ".join(folded.split())
+
+
+def predicate_key(text: str) -> str:
+    """Return the form under which predicates are the same: their letters, however joined.
+
+    :func:`match_key` without spaces, hyphens and underscores, so that ``lives_in``, ``lives in``,
+    ``lives-in`` and ``livesIn`` agree. A predicate of nothing else keeps its match key.
+    Idempotent; texts with one match key have one predicate key.
+    """
+    key = match_key(text)
+    return match_key(key.translate(_JOINTS)) or key
 
 
 _SINGLE = """
@@ -52,7 +66,7 @@ _MULTI = """
 class PredicateRegistry:
     """Which predicates hold one value at a time.
 
-    ``cardinalities`` maps predicates (matched by :func:`match_key`) to ``single`` or ``multi``;
+    ``cardinalities`` maps predicates (matched by :func:`predicate_key`) to ``single`` or ``multi``;
     every other predicate gets ``default``. That default is ``multi``: two values side by side
     can still be told apart, a value wrongly closed is lost to the reader.
     """
@@ -69,14 +83,14 @@ class PredicateRegistry:
         for name, cardinality in (*self.cardinalities.items(), ("default", self.default)):
             if cardinality not in ("single", "multi"):
                 raise InputError(f"{name}: a cardinality is single or multi, not {cardinality!r}")
-        keyed = {match_key(name): value for name, value in self.cardinalities.items()}
+        keyed = {predicate_key(name): value for name, value in self.cardinalities.items()}
         object.__setattr__(self, "cardinalities", MappingProxyType(keyed))
 
     def cardinality(self, predicate: str) -> Cardinality:
         """Return the cardinality of a predicate, in any spelling."""
-        return self.cardinalities.get(match_key(predicate), self.default)
+        return self.cardinalities.get(predicate_key(predicate), self.default)
 
     def extended(self, cardinalities: Mapping[str, Cardinality]) -> PredicateRegistry:
         """Return a registry in which these predicates are (re)defined."""
-        keyed = {match_key(name): value for name, value in cardinalities.items()}
+        keyed = {predicate_key(name): value for name, value in cardinalities.items()}
         return PredicateRegistry({**self.cardinalities, **keyed}, self.default)
