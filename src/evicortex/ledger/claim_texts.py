@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import NamedTuple
 
 from evicortex.ledger.connection import NamespaceRow, Transaction
@@ -28,6 +29,17 @@ def claim_texts(tx: Transaction, ns: NamespaceRow, *, after: int = 0) -> list[Cl
         (ns.namespace_id, after),
     )
     return [ClaimText(*row) for row in rows]
+
+
+def first_claim(tx: Transaction, ns: NamespaceRow, claim_ids: Iterable[str]) -> int | None:
+    """Return the least number of these claims, ``None`` when none of them is stored."""
+    first: int | None = None
+    for (seq,) in tx.connection.executemany(
+        "SELECT seq FROM claims WHERE namespace_id = ? AND claim_id = ?",
+        [(ns.namespace_id, claim_id) for claim_id in claim_ids],
+    ):
+        first = seq if first is None else min(first, seq)
+    return first
 
 
 def newest_claim(tx: Transaction, ns: NamespaceRow) -> int:

@@ -35,6 +35,8 @@ class Ranking:
     weights: ChannelWeights
     lexical_factor: float
     literal: literal.LiteralHits | None = None
+    claim_words: Floats | None = None
+    """The claims channel without vectors: what a verdict on support may rest on."""
 
 
 def rank(
@@ -77,6 +79,7 @@ def rank(
         said.weights,
         said.lexical_factor,
         found,
+        said.claims.words,
     )
 
 

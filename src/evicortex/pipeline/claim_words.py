@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import math
 import threading
+from bisect import bisect_left, bisect_right
 from collections import OrderedDict, defaultdict
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 from evicortex.ledger import NamespaceRow, Transaction
 from evicortex.ledger.claim_texts import ClaimText, claim_texts, newest_claim
+from evicortex.policy.claim_shares import combined
+from evicortex.projections.claim_vectors import claim_text
 from evicortex.text import content_terms
 
 MAX_NAMESPACES = 256
@@ -22,17 +26,28 @@ class ClaimWords:
 
     generation: int
     newest: int = 0
+    count: int = 0
     claims: list[ClaimText] = field(default_factory=list)
     postings: dict[str, list[int]] = field(default_factory=lambda: defaultdict(list))
 
     def add(self, texts: Sequence[ClaimText]) -> None:
         """Take in claims that are newer than those held."""
         for claim in texts:
-            words = f"{claim.subject} {claim.predicate.replace('_', ' ')} {claim.object}"
+            words = claim_text(claim.subject, claim.predicate, claim.object)
             for term in dict.fromkeys(content_terms(words)):
                 self.postings[term].append(len(self.claims))
             self.claims.append(claim)
+            self.count += claim.seq != self.newest
             self.newest = claim.seq
+
+    def places(self, seq: int) -> range:
+        """Return where the claim with a number stands, once for each evidence it rests on."""
+        first = bisect_left(self.claims, seq, key=_seq)
+        return range(first, bisect_right(self.claims, seq, key=_seq))
+
+
+def _seq(claim: ClaimText) -> int:
+    return claim.seq
 
 
 class ClaimWordsCache:
@@ -42,11 +57,20 @@ class ClaimWordsCache:
         self._lock = threading.Lock()
         self._held: OrderedDict[int, ClaimWords] = OrderedDict()
 
-    def matches(self, tx: Transaction, ns: NamespaceRow, terms: Sequence[str]) -> list[Match]:
-        """Return claims that hold any of the terms, with the share of idf mass they hold."""
+    def matches(
+        self,
+        tx: Transaction,
+        ns: NamespaceRow,
+        terms: Sequence[str],
+        similar: Similar,
+    ) -> Matches:
+        """Return claims that hold any of the terms or are similar to the question.
+
+        Numbers of similar claims that this snapshot does not know are passed over.
+        """
         newest = newest_claim(tx, ns)
         if newest == 0:
-            return []
+            return Matches((), 0)
         with self._lock:
             held = self._held.get(ns.namespace_id)
             if held is None or held.generation != ns.generation or held.newest > newest:
@@ -57,7 +81,7 @@ class ClaimWordsCache:
             self._held.move_to_end(ns.namespace_id)
             while len(self._held) > MAX_NAMESPACES:
                 self._held.popitem(last=False)
-            return _matches(held, terms)
+            return Matches(_matches(held, terms, similar), held.count)
 
     def close(self) -> None:
         """Forget everything."""
@@ -65,15 +89,42 @@ class ClaimWordsCache:
             self._held.clear()
 
 
+class Similar(NamedTuple):
+    """Numbers of claims that resemble the question, with their shares, most similar first.
+
+    At most ``limit`` of those whose subject is ``wanted`` count.
+    """
+
+    shares: Iterable[tuple[int, float]]
+    wanted: Callable[[str], bool]
+    limit: int
+
+
 @dataclass(frozen=True, slots=True)
 class Match:
-    """A claim, and the share (0 to 1) of the question's idf mass that its words hold."""
+    """A claim, the share (0 to 1) of the question's idf mass that its words hold, and both signs.
+
+    ``similarity`` is the share that its vector gives it; 0 without one.
+    """
 
     claim: ClaimText
-    share: float
+    words: float
+    similarity: float
+
+    @property
+    def share(self) -> float:
+        """The share of the question that the claim answers, by both signs."""
+        return combined(self.words, self.similarity)
 
 
-def _matches(held: ClaimWords, terms: Sequence[str]) -> list[Match]:
+class Matches(NamedTuple):
+    """What was found, and among how many claims."""
+
+    items: Sequence[Match]
+    claims: int
+
+
+def _matches(held: ClaimWords, terms: Sequence[str], similar: Similar) -> list[Match]:
     shares: dict[int, float] = defaultdict(float)
     mass = 0.0
     for term in dict.fromkeys(terms):
@@ -82,4 +133,22 @@ def _matches(held: ClaimWords, terms: Sequence[str]) -> list[Match]:
         mass += weight
         for number in found:
             shares[number] += weight
-    return [Match(held.claims[number], share / mass) for number, share in shares.items()]
+    alike = dict(_alike(held, similar))
+    return [
+        Match(
+            held.claims[number],
+            shares[number] / mass if number in shares else 0.0,
+            alike.get(number, 0.0),
+        )
+        for number in dict.fromkeys((*shares, *alike))
+    ]
+
+
+def _alike(held: ClaimWords, similar: Similar) -> Iterator[tuple[int, float]]:
+    left = similar.limit
+    for seq, share in similar.shares:
+        places = [n for n in held.places(seq) if similar.wanted(held.claims[n].subject)]
+        if left == 0:
+            return
+        left -= bool(places)
+        yield from ((place, share) for place in places)

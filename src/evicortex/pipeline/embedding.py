@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import NamedTuple
 
 from evicortex.errors import LedgerError, ProviderError
 from evicortex.ledger import NamespaceRow
 from evicortex.pipeline.wiring import Rooms
-from evicortex.projections.semantic import Due, VectorRow
+from evicortex.projections.semantic import Due, Kind, VectorRow
 from evicortex.types import Diagnostic, Span, SyncReport
 from evicortex.validation import CheckedEmbedder, EmbeddedBatch
 
 BATCH = 128
-"""Evidence embedded and stored in one transaction: what an interruption can cost."""
+"""Evidence or claims embedded and stored in one transaction: what an interruption can cost."""
 
 _LISTED = 20
 """Failures named in a diagnostic; all are counted."""
@@ -25,9 +26,22 @@ class _Tally:
     stale: int = 0
     missing: int = 0
     failed: int = 0
+    rejected: list[tuple[str, str]] = field(default_factory=list)
+    stopped: Diagnostic | None = None
 
-    def report(self, diagnostics: Sequence[Diagnostic]) -> SyncReport:
-        return SyncReport(self.indexed, self.stale, self.missing, self.failed, tuple(diagnostics))
+    def report(self) -> SyncReport:
+        diagnostics = () if self.stopped is None else (self.stopped,)
+        if self.rejected:
+            diagnostics = (*diagnostics, _rejected(self.rejected))
+        return SyncReport(self.indexed, self.stale, self.missing, self.failed, diagnostics)
+
+
+class _Work(NamedTuple):
+    """What is to be embedded: one kind, past an item, and who is told how far it is."""
+
+    kind: Kind
+    after: int
+    on_progress: Callable[[int], None] | None
 
 
 def embed_due(
@@ -35,10 +49,13 @@ def embed_due(
     namespace: str,
     *,
     after: int = 0,
+    claims_after: int | None = 0,
     replace_foreign: bool = False,
     on_progress: Callable[[int], None] | None = None,
 ) -> SyncReport:
-    """Embed evidence past the row ``after`` that has no vector of its text by this encoder.
+    """Embed evidence past the row ``after``, and claims past a number, that have no vector.
+
+    That is, none of their present text by this encoder. ``claims_after`` ``None``: no claims.
 
     Vectors of another identity are replaced only with ``replace_foreign``; without it a
     namespace that holds some is left alone, so that two encoders never mix. Each batch is
@@ -57,7 +74,11 @@ def embed_due(
             foreign = rooms.semantic.foreign(tx.connection, ns.namespace_id, embedder.digest)
             if foreign:
                 return SyncReport(0, 0, 0, 0, (_mismatch(ns),))
-    return _embed(rooms, ns, embedder, after, on_progress)
+    tally = _Tally()
+    whole = _embed(rooms, ns, embedder, _Work("evidence", after, on_progress), tally)
+    if whole and claims_after is not None:
+        _embed(rooms, ns, embedder, _Work("claim", claims_after, None), tally)
+    return tally.report()
 
 
 def _mismatch(ns: NamespaceRow) -> Diagnostic:
@@ -70,21 +91,11 @@ def _mismatch(ns: NamespaceRow) -> Diagnostic:
 
 
 def _embed(
-    rooms: Rooms,
-    ns: NamespaceRow,
-    embedder: CheckedEmbedder,
-    after: int,
-    on_progress: Callable[[int], None] | None,
-) -> SyncReport:
-    tally = _Tally()
-    failures: list[tuple[str, str]] = []
-    while True:
-        with rooms.ledger.read() as tx:
-            due = rooms.semantic.due(
-                tx.connection, ns.namespace_id, embedder.digest, after=after, limit=BATCH
-            )
-        if not due:
-            break
+    rooms: Rooms, ns: NamespaceRow, embedder: CheckedEmbedder, work: _Work, tally: _Tally
+) -> bool:
+    """Embed what is due; return whether the encoder and the ledger went along to the end."""
+    after = work.after
+    while due := _due(rooms, ns, embedder, work.kind, after):
         after = due[-1].item
         tally.stale += sum(each.stale for each in due)
         tally.missing += sum(not each.stale for each in due)
@@ -97,29 +108,41 @@ def _embed(
                         ns.namespace_id,
                         embedder.profile,
                         embedder.digest,
-                        "evidence",
+                        work.kind,
                         rows,
                     )
         except (ProviderError, LedgerError) as error:
             tally.failed += len(due)
-            stopped = Diagnostic(
+            tally.stopped = Diagnostic(
                 "semantic_not_indexed",
-                f"the evidence is committed but has no vectors yet: {error}; run sync_semantic",
+                f"{_SAID[work.kind]} committed but without vectors yet: {error}; run sync_semantic",
                 {"error": type(error).__name__},
             )
-            return tally.report([stopped])
+            return False
         tally.indexed += len(due) - len(bad)
         tally.failed += len(bad)
-        failures += bad
-        if on_progress is not None:
-            on_progress(tally.indexed + tally.failed)
-    return tally.report([_rejected(failures)] if failures else [])
+        tally.rejected += bad
+        if work.on_progress is not None:
+            work.on_progress(tally.indexed + tally.failed)
+    return True
+
+
+_SAID: Mapping[Kind, str] = {"evidence": "the evidence is", "claim": "the claims are"}
+
+
+def _due(
+    rooms: Rooms, ns: NamespaceRow, embedder: CheckedEmbedder, kind: Kind, after: int
+) -> list[Due]:
+    find = rooms.semantic.due if kind == "evidence" else rooms.semantic.due_claims
+    with rooms.ledger.read() as tx:
+        return find(tx.connection, ns.namespace_id, embedder.digest, after=after, limit=BATCH)
 
 
 def _rejected(failures: Sequence[tuple[str, str]]) -> Diagnostic:
     return Diagnostic(
         "vectors_rejected",
-        f"{len(failures)} evidence have no vector because what the encoder gave cannot be used",
+        f"{len(failures)} evidence or claims have no vector because what the encoder gave "
+        "cannot be used",
         {"failures": tuple(failures[:_LISTED]), "count": len(failures)},
     )
 
@@ -127,7 +150,7 @@ def _rejected(failures: Sequence[tuple[str, str]]) -> Diagnostic:
 def _vectors(
     embedder: CheckedEmbedder, due: Sequence[Due]
 ) -> tuple[list[VectorRow], list[tuple[str, str]]]:
-    """Return the rows to store and (digest, reason) of evidence that has no usable vector.
+    """Return the rows to store and (digest, reason) of texts that have no usable vector.
 
     Texts go to the encoder shortest first, so that a batching one pads little. An over-long
     text is embedded window by window and kept as several rows.

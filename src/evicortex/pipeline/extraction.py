@@ -80,11 +80,12 @@ def remember_extracted(
         if isinstance(result, Rejected):
             raise result.error
         record = _record(rooms, tx, ns, result, found, checked)
-    problems = bring_up_to_date(rooms, namespace, after=result.row_id - 1)
+    claim_ids = tuple(each.claim_id for each in record.derivations)
+    problems = bring_up_to_date(rooms, namespace, after=result.row_id - 1, claim_ids=claim_ids)
     return ExtractionReceipt(
         evidence_id=result.evidence_id,
         digest=result.digest,
-        claim_ids=tuple(each.claim_id for each in record.derivations),
+        claim_ids=claim_ids,
         created=result.created,
         indexed=not problems,
         abstained=record.abstained,

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 
 from evicortex.errors import LedgerError
 from evicortex.ledger import NamespaceRow, Transaction
+from evicortex.ledger.claim_texts import first_claim
 from evicortex.pipeline.embedding import embed_due
 from evicortex.pipeline.times import KEPT_IN_STEP
 from evicortex.pipeline.wiring import Rooms
@@ -17,6 +18,7 @@ def bring_up_to_date(
     namespace: str,
     *,
     after: int | None = None,
+    claim_ids: Collection[str] | None = (),
     strict: bool = False,
     on_progress: Callable[[int], None] | None = None,
 ) -> tuple[Diagnostic, ...]:
@@ -24,7 +26,8 @@ def bring_up_to_date(
 
     The evidence is committed already, so a projection that fails is reported, never raised,
     unless ``strict``. Recall analyses what is not indexed in memory, and the next write or
-    sync repairs it. Evidence past the row ``after`` is also embedded, when an encoder is on.
+    sync repairs it. When an encoder is on, evidence past the row ``after`` is also embedded, and
+    so are claims from the first of ``claim_ids`` on (``None``: all claims).
     """
     try:
         with rooms.ledger.write() as tx:
@@ -43,7 +46,25 @@ def bring_up_to_date(
         )
     if after is None or rooms.embedder is None:
         return ()
-    return embed_due(rooms, namespace, after=after, on_progress=on_progress).diagnostics
+    return embed_due(
+        rooms,
+        namespace,
+        after=after,
+        claims_after=_before(rooms, namespace, claim_ids),
+        on_progress=on_progress,
+    ).diagnostics
+
+
+def _before(rooms: Rooms, namespace: str, claim_ids: Collection[str] | None) -> int | None:
+    """Return the number before the first of these claims; ``None`` when there is none."""
+    if claim_ids is None:
+        return 0
+    if not claim_ids:
+        return None
+    with rooms.ledger.read() as tx:
+        ns = tx.namespace(namespace)
+        first = None if ns is None else first_claim(tx, ns, claim_ids)
+        return None if first is None else first - 1
 
 
 def forget(rooms: Rooms, tx: Transaction, ns: NamespaceRow, row_ids: Sequence[int]) -> None:

@@ -112,7 +112,7 @@ def export(rooms: Rooms, namespace: str, path: str | os.PathLike[str]) -> Export
 def load(rooms: Rooms, namespace: str, path: str | os.PathLike[str]) -> LoadReport:
     """Read an export into a namespace, wholly or not at all, then index it."""
     report = transfer.load(rooms.ledger, namespace, _path(path))
-    problems = bring_up_to_date(rooms, namespace, after=0)
+    problems = bring_up_to_date(rooms, namespace, after=0, claim_ids=None)
     return replace(report, diagnostics=(*report.diagnostics, *problems))
 
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from evicortex.pipeline.beliefs_channel import claim_scores
+from evicortex.pipeline.beliefs_channel import ClaimScores, claim_scores
 from evicortex.pipeline.dense import DenseScores, dense_scores
 from evicortex.pipeline.sight import Question, Sight
 from evicortex.pipeline.wiring import Rooms
@@ -15,7 +15,6 @@ from evicortex.policy.fusion import ChannelWeights, fuse, gate, time_proximity
 from evicortex.policy.query import QueryAnalysis
 from evicortex.projections.lexical import LexicalScores
 from evicortex.projections.resident import ROLE_ASSISTANT, ROLE_USER
-from evicortex.text import content_terms
 from evicortex.types import Diagnostic
 from evicortex.validity import to_micros
 
@@ -31,6 +30,7 @@ class Opinions:
     dense: DenseScores | None
     weights: ChannelWeights
     lexical_factor: float
+    claims: ClaimScores
 
     @property
     def usable(self) -> DenseScores | None:
@@ -40,7 +40,8 @@ class Opinions:
     @property
     def diagnostics(self) -> tuple[Diagnostic, ...]:
         """What the channels had to report."""
-        return self.lexical.diagnostics + (self.dense.diagnostics if self.dense else ())
+        dense = self.dense.diagnostics if self.dense else ()
+        return self.lexical.diagnostics + dense + self.claims.diagnostics
 
     def fused(self, sight: Sight) -> npt.NDArray[np.float64]:
         """Return the hand fusion of every row; -inf where it is not allowed."""
@@ -62,17 +63,14 @@ def opinions(rooms: Rooms, sight: Sight, question: Question, analysis: QueryAnal
         channels |= {"dense_turn": dense.turn, "dense_window": dense.window}
         weights = options.hybrid
         factor = gate(float(lexical.coverage.max(initial=0.0)), options)
-    channels |= _bonuses(rooms, sight, question, analysis, weights)
-    return Opinions(channels, lexical, dense, weights, factor)
+    channels |= _bonuses(sight, analysis, weights)
+    claims = claim_scores(rooms, sight, question, analysis, dense)
+    if claims.shares is not None:
+        channels["claims"] = claims.shares
+    return Opinions(channels, lexical, dense, weights, factor, claims)
 
 
-def _bonuses(
-    rooms: Rooms,
-    sight: Sight,
-    question: Question,
-    analysis: QueryAnalysis,
-    weights: ChannelWeights,
-) -> dict[str, Floats]:
+def _bonuses(sight: Sight, analysis: QueryAnalysis, weights: ChannelWeights) -> dict[str, Floats]:
     found: dict[str, Floats] = {}
     if analysis.actor is not None:
         ids = [n for n, name in sight.people.names.items() if name == analysis.actor]
@@ -91,7 +89,4 @@ def _bonuses(
             after=weights.time_after,
             before=weights.time_before,
         )
-    claims = claim_scores(rooms, sight, question, content_terms(question.text))
-    if claims is not None:
-        found["claims"] = claims
     return found

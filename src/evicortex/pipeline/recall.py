@@ -319,7 +319,7 @@ def _support(rooms: Rooms, found: _Found) -> Support:
             sight.people.names,
             literal=bool(ranking.literal and len(ranking.literal.rows)),
             unknown=sight.unknown_names(found.analysis),
-            claims=ranking.channels.get("claims"),
+            claims=ranking.claim_words,
             times=ranking.channels.get("time"),
         ),
         policy=rooms.options.support,

@@ -74,7 +74,7 @@ def remember(rooms: Rooms, namespace: str, draft: EvidenceDraft) -> RememberRece
         if isinstance(result, Rejected):
             raise result.error
         (claim_ids,) = _record_claims(rooms, tx, ns, [prepared], [result])
-    problems = bring_up_to_date(rooms, namespace, after=result.row_id - 1)
+    problems = bring_up_to_date(rooms, namespace, after=result.row_id - 1, claim_ids=claim_ids)
     return _receipt(result, claim_ids, prepared, problems)
 
 
@@ -113,6 +113,7 @@ def remember_many(
             rooms,
             namespace,
             after=min(stored) - 1,
+            claim_ids=[claim_id for _, claim_ids in written for claim_id in claim_ids],
             on_progress=None if on_progress is None else lambda n: on_progress(n, len(outcomes)),
         )
     for (index, prepared), (result, claim_ids) in zip(good, written, strict=True):

@@ -13,6 +13,7 @@ from evicortex.errors import InputError
 from evicortex.ledger import Ledger, LedgerOptions
 from evicortex.pipeline.claim_words import ClaimWordsCache
 from evicortex.policy.aliases import Address, addresses
+from evicortex.policy.claim_shares import ClaimSimilarity
 from evicortex.policy.fusion import FusionWeights
 from evicortex.policy.packing import PackingPolicy
 from evicortex.policy.query import QueryPolicy
@@ -89,6 +90,7 @@ class RoomOptions:
     literal: LiteralOptions = field(default_factory=LiteralOptions)
     semantic: SemanticOptions = field(default_factory=SemanticOptions)
     query: QueryPolicy = field(default_factory=QueryPolicy)
+    claims: ClaimSimilarity = field(default_factory=ClaimSimilarity)
     fusion: FusionWeights = field(default_factory=FusionWeights)
     packing: PackingPolicy = field(default_factory=PackingPolicy)
     support: SupportPolicy = field(default_factory=SupportPolicy)

@@ -23,6 +23,7 @@ import numpy as np
 import numpy.typing as npt
 
 from evicortex.errors import CorruptLedgerError, InputError
+from evicortex.projections.claim_vectors import CLAIMS, ClaimVectors, claim_text, text_digest
 from evicortex.projections.resident import NamespaceRows
 from evicortex.projections.scan import CertifiedScan, exact_scores
 from evicortex.protocols import EmbeddingProfile, Float32Matrix
@@ -104,9 +105,20 @@ class Due(NamedTuple):
     stale: bool
 
 
+class _Key(NamedTuple):
+    """What is resident together."""
+
+    namespace_id: int
+    digest: str
+    kind: Kind
+
+
 @dataclass(frozen=True, slots=True)
 class Coverage:
-    """How a namespace's evidence is covered, in items; ``foreign`` have another profile."""
+    """How a namespace's evidence is covered, in items; ``foreign`` have another profile.
+
+    Claims are not counted: what lacks a vector of them is found by its words.
+    """
 
     indexed: int
     missing: int
@@ -197,7 +209,7 @@ class SemanticProjection:
         self.options = options or SemanticOptions()
         self._lock = threading.Lock()
         self._coverage: dict[tuple[int, str], tuple[tuple[int, int, int], Coverage]] = {}
-        self._resident: OrderedDict[tuple[int, str], _Resident] = OrderedDict()
+        self._resident: OrderedDict[_Key, _Resident] = OrderedDict()
 
     def profile_id(
         self,
@@ -321,6 +333,30 @@ class SemanticProjection:
         )
         return [Due(row[0], row[1], row[2], bool(row[3])) for row in rows]
 
+    def due_claims(
+        self,
+        connection: apsw.Connection,
+        namespace_id: int,
+        digest: str,
+        *,
+        after: int = 0,
+        limit: int = 256,
+    ) -> list[Due]:
+        """Return claims past the number ``after``, in order, with no vector of their text.
+
+        The input of a vector is ``claim_text``, its ``input_digest`` the SHA-256 of that.
+        """
+        profile_id = self.profile_id(connection, namespace_id, digest)
+        found: list[Due] = []
+        for seq, *words, known, profile in connection.execute(CLAIMS, (namespace_id, after)):
+            text = claim_text(*words)
+            wanted = text_digest(text)
+            if profile is None or profile != profile_id or known != wanted:
+                found.append(Due(seq, text, wanted, profile is not None))
+                if len(found) == limit:
+                    break
+        return found
+
     def coverage(self, connection: apsw.Connection, namespace_id: int, digest: str) -> Coverage:
         """Count how the namespace's evidence is covered by the profile."""
         profile_id = self.profile_id(connection, namespace_id, digest)
@@ -400,36 +436,61 @@ class SemanticProjection:
         Raises:
             CorruptLedgerError: a stored vector does not have the profile's length.
         """
-        version, rewritten = self._versions(connection, rows.namespace_id)
-        key = (rows.namespace_id, digest)
+        key = _Key(rows.namespace_id, digest, "evidence")
         with self._lock:
-            found = self._resident.get(key)
-            usable = (
-                found is not None
-                and found.generation == rows.generation
-                and rewritten <= found.version <= version
-            )
-            if found is None or not usable:
-                found = _Resident(dimensions, rows.generation)
-                if key not in self._resident or self._resident[key].version <= version:
-                    self._resident[key] = found
-            if found.version < version:
-                self._read(connection, rows.namespace_id, digest, found)
-                found.version = version
-            if key in self._resident:
-                self._resident.move_to_end(key)
-            self._evict(key)
+            found = self._loaded(connection, key, rows.generation, dimensions)
             return self._aligned(found, rows)
 
-    def _read(
-        self, connection: apsw.Connection, namespace_id: int, digest: str, into: _Resident
-    ) -> None:
-        profile_id = self.profile_id(connection, namespace_id, digest)
+    def claim_view(
+        self,
+        connection: apsw.Connection,
+        namespace_id: int,
+        generation: int,
+        digest: str,
+        dimensions: int,
+    ) -> ClaimVectors:
+        """Return the namespace's claim vectors of the profile, loading what is not in memory yet.
+
+        A reader of an older snapshot may get those of claims that it does not know.
+
+        Raises:
+            CorruptLedgerError: a stored vector does not have the profile's length.
+        """
+        key = _Key(namespace_id, digest, "claim")
+        with self._lock:
+            found = self._loaded(connection, key, generation, dimensions)
+            return ClaimVectors(found.items[: found.count], found.matrix[: found.count])
+
+    def _loaded(
+        self, connection: apsw.Connection, key: _Key, generation: int, dimensions: int
+    ) -> _Resident:
+        version, rewritten = self._versions(connection, key.namespace_id)
+        found = self._resident.get(key)
+        usable = (
+            found is not None
+            and found.generation == generation
+            and rewritten <= found.version <= version
+        )
+        if found is None or not usable:
+            found = _Resident(dimensions, generation)
+            if key not in self._resident or self._resident[key].version <= version:
+                self._resident[key] = found
+        if found.version < version:
+            self._read(connection, key, found)
+            found.version = version
+        if key in self._resident:
+            self._resident.move_to_end(key)
+        self._evict(key)
+        return found
+
+    def _read(self, connection: apsw.Connection, key: _Key, into: _Resident) -> None:
+        namespace_id = key.namespace_id
+        profile_id = self.profile_id(connection, namespace_id, key.digest)
         last = int(into.items[into.count - 1]) if into.count else -1
         cursor = connection.execute(
-            "SELECT item, vector FROM vectors WHERE namespace_id = ? AND kind = 'evidence' AND "
+            "SELECT item, vector FROM vectors WHERE namespace_id = ? AND kind = ? AND "
             "item > ? AND profile_id = ? ORDER BY item, part",
-            (namespace_id, last, profile_id),
+            (namespace_id, key.kind, last, profile_id),
         )
         width = into.matrix.shape[1] * ENCODING.itemsize
         while batch := list(islice(cursor, 4096)):
@@ -453,7 +514,7 @@ class SemanticProjection:
         found.aligned = (len(rows), view)
         return view
 
-    def _evict(self, in_use: tuple[int, str]) -> None:
+    def _evict(self, in_use: _Key) -> None:
         total = sum(resident.count for resident in self._resident.values())
         for key in list(self._resident):
             if total <= self.options.max_vectors:
