@@ -104,6 +104,14 @@ def test_a_large_import_is_read_by_a_sync(cortex: EviCortex) -> None:
     assert [at for *_, at in marks(rooms)] == [KEPT_IN_STEP + 1, KEPT_IN_STEP]
 
 
+def test_a_book_is_read_by_a_sync(cortex: EviCortex) -> None:
+    receipt = cortex.remember("a", f"{TEXT} " * 3_000, occurred_at=MONDAY)
+    assert stored(cortex._open) == []
+    assert len(cortex.times("a", receipt.evidence_id)) == 6_000
+    cortex.sync_semantic("a")
+    assert len(stored(cortex._open)) == 6_000
+
+
 def test_a_sync_goes_on_where_it_stopped(
     cortex: EviCortex, monkeypatch: pytest.MonkeyPatch
 ) -> None:

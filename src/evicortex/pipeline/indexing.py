@@ -8,7 +8,7 @@ from evicortex.errors import LedgerError
 from evicortex.ledger import NamespaceRow, Transaction
 from evicortex.ledger.claim_texts import first_claim
 from evicortex.pipeline.embedding import embed_due
-from evicortex.pipeline.times import KEPT_IN_STEP
+from evicortex.pipeline.times import KEPT_IN_STEP, KEPT_OCTETS
 from evicortex.pipeline.wiring import Rooms
 from evicortex.types import Diagnostic
 
@@ -34,7 +34,9 @@ def bring_up_to_date(
             ns = tx.namespace(namespace)
             if ns is not None:
                 rooms.lexical.sync(tx.connection, ns.namespace_id)
-                rooms.times.keep_up(tx.connection, ns.namespace_id, KEPT_IN_STEP)
+                rooms.times.keep_up(
+                    tx.connection, ns.namespace_id, limit=KEPT_IN_STEP, octets=KEPT_OCTETS
+                )
     except LedgerError as error:
         if strict:
             raise

@@ -19,6 +19,9 @@ Reading a turn takes about 55 microseconds, some 60 % of what storing it in a ba
 otherwise.
 """
 
+KEPT_OCTETS = 100_000
+"""And when they have no more bytes of UTF-8 than these: a book must not hold up other writers."""
+
 BATCH = 1_000
 """Texts read in one transaction of a sync, so that other writers get their turn."""
 

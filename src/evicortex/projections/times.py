@@ -91,15 +91,18 @@ class TimeProjection:
                 int(mention.open_year),
             )
 
-    def keep_up(self, connection: apsw.Connection, namespace_id: int, limit: int) -> None:
-        """Read what is not read yet, unless that is more than ``limit`` texts."""
+    def keep_up(
+        self, connection: apsw.Connection, namespace_id: int, *, limit: int, octets: int
+    ) -> None:
+        """Read what is not read yet, unless that is more than so many texts or bytes of them."""
         mark = self.watermark(connection, namespace_id)
         end = (namespace_id + 1) << POSITION_BITS
-        pending: int = connection.execute(
-            "SELECT count(*) FROM (SELECT 1 FROM evidence WHERE row_id > ? AND row_id < ? LIMIT ?)",
+        pending, size = connection.execute(
+            "SELECT count(*), ifnull(sum(size), 0) FROM (SELECT octet_length(content) AS size "
+            "FROM evidence WHERE row_id > ? AND row_id < ? LIMIT ?)",
             (mark, end, limit + 1),
         ).get
-        if 0 < pending <= limit:
+        if 0 < pending <= limit and size <= octets:
             self.sync(connection, namespace_id, limit)
 
     def count(self, connection: apsw.Connection, namespace_id: int) -> int:
