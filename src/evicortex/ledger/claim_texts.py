@@ -9,7 +9,10 @@ from evicortex.ledger.connection import NamespaceRow, Transaction
 
 
 class ClaimText(NamedTuple):
-    """A claim's words and the evidence that it rests on; ``seq`` is its place in the ledger."""
+    """A claim's words and the evidence that it rests on; ``seq`` is its place in the ledger.
+
+    ``recorded_at`` is in microseconds since the epoch, UTC.
+    """
 
     seq: int
     claim_id: str
@@ -18,13 +21,14 @@ class ClaimText(NamedTuple):
     predicate: str
     object: str
     confidence: float
+    recorded_at: int
 
 
 def claim_texts(tx: Transaction, ns: NamespaceRow, *, after: int = 0) -> list[ClaimText]:
     """Return the claims recorded after the number ``after``, in the order of recording."""
     rows = tx.connection.execute(
-        "SELECT c.seq, c.claim_id, d.row_id, c.subject, c.predicate, c.object, c.confidence "
-        "FROM claims c JOIN claim_evidence d ON d.namespace_id = c.namespace_id "
+        "SELECT c.seq, c.claim_id, d.row_id, c.subject, c.predicate, c.object, c.confidence, "
+        "c.recorded_at FROM claims c JOIN claim_evidence d ON d.namespace_id = c.namespace_id "
         "AND d.claim_id = c.claim_id WHERE c.namespace_id = ? AND c.seq > ? ORDER BY c.seq",
         (ns.namespace_id, after),
     )

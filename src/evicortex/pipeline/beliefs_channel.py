@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
-from itertools import islice
+from dataclasses import dataclass, replace
 
 import numpy as np
 import numpy.typing as npt
 
 from evicortex.ledger import claims as claim_ledger
-from evicortex.ledger.claim_texts import newest_claim
-from evicortex.pipeline.claim_words import Match, Similar
+from evicortex.ledger.claim_texts import ClaimText, newest_claim
+from evicortex.pipeline.claim_words import Match, Similar, Visible
 from evicortex.pipeline.dense import DenseScores
 from evicortex.pipeline.sight import Question, Sight
 from evicortex.pipeline.wiring import Rooms
@@ -20,7 +19,7 @@ from evicortex.policy.query import QueryAnalysis
 from evicortex.projections.claim_vectors import ClaimVectors
 from evicortex.text import content_terms
 from evicortex.types import ClaimStatus, Diagnostic
-from evicortex.validity import match_key
+from evicortex.validity import match_key, to_micros
 
 Float32 = npt.NDArray[np.float32]
 
@@ -46,9 +45,9 @@ def claim_scores(
 ) -> ClaimScores:
     """Score the allowed rows by the claims that rest on them.
 
-    Only claims that are held at the time asked, as known then, count; a share is multiplied by
-    the claim's confidence. The best ``claim_candidates`` pairs of subject and predicate are
-    looked at, each with its whole history. Vectors count only when they are of a semantic
+    Only claims on evidence that the question may see, known then and held at the time asked,
+    count; a share is multiplied by the claim's confidence. The best ``claim_candidates`` pairs
+    of subject and predicate of which something is held are used, each with its whole history. Vectors count only when they are of a semantic
     encoder, and only for claims about those whom the question is about.
     """
     vectors, diagnostics = _vectors(rooms, sight, dense)
@@ -63,12 +62,15 @@ def claim_scores(
         lambda subject: not claim_shares.about_somebody_else(match_key(subject), asked, people),
         options.candidates,
     )
-    found = rooms.claim_words.matches(sight.tx, sight.ns, content_terms(question.text), similar)
+    terms = content_terms(question.text)
+    visible = _visible(sight, question)
+    found = rooms.claim_words.matches(sight.tx, sight.ns, terms, similar, visible)
     if vectors is not None and len(vectors.numbers) < found.claims:
         diagnostics = (_missing(found.claims - len(vectors.numbers)),)
     if not found.items:
         return ClaimScores(None, None, diagnostics)
-    return ClaimScores(*_by_row(rooms, sight, question, found.items), diagnostics)
+    scores = _by_row(rooms, sight, question, found.items)
+    return replace(scores, diagnostics=diagnostics + scores.diagnostics)
 
 
 def _missing(count: int) -> Diagnostic:
@@ -117,12 +119,11 @@ def _people(sight: Sight, analysis: QueryAnalysis) -> tuple[frozenset[str], froz
 
 def _by_row(
     rooms: Rooms, sight: Sight, question: Question, matches: Sequence[Match]
-) -> tuple[Float32 | None, Float32 | None]:
-    """Return (shares, words) by row."""
+) -> ClaimScores:
     ranked = sorted(
         matches, key=lambda match: (-match.share * match.claim.confidence, match.claim.seq)
     )
-    held = _held(rooms, sight, question, ranked)
+    held, diagnostics = _held(rooms, sight, question, ranked)
     ranked = [match for match in ranked if match.claim.claim_id in held]
     index = sight.rows.index([match.claim.row_id for match in ranked])
     shares, words = np.zeros((2, len(sight.rows)), dtype=np.float32)
@@ -131,18 +132,28 @@ def _by_row(
             confidence = match.claim.confidence
             shares[row] = max(shares[row], match.share * confidence)
             words[row] = max(words[row], match.words * confidence)
-    return (shares, words) if shares.any() else (None, None)
+    if not shares.any():
+        return ClaimScores(None, None, diagnostics)
+    return ClaimScores(shares, words, diagnostics)
 
 
 def _held(
     rooms: Rooms, sight: Sight, question: Question, matches: Sequence[Match]
-) -> frozenset[str]:
-    pairs = dict.fromkeys((match.claim.subject, match.claim.predicate) for match in matches)
-    limit = rooms.options.recall.claim_candidates
-    return frozenset(
-        claim.claim_id
-        for subject, predicate in islice(pairs, limit)
-        for claim in claim_ledger.list_claims(
+) -> tuple[frozenset[str], tuple[Diagnostic, ...]]:
+    """Return the claims that are held among the best pairs of subject and predicate.
+
+    Pairs of which nothing is held do not count; no more than ``claim_cap`` are looked at.
+    """
+    pairs = list(dict.fromkeys((match.claim.subject, match.claim.predicate) for match in matches))
+    wanted, cap = rooms.options.recall.claim_candidates, rooms.options.recall.claim_cap
+    held: set[str] = set()
+    useful = 0
+    for looked, (subject, predicate) in enumerate(pairs):
+        if useful == wanted:
+            break
+        if looked == cap:
+            return frozenset(held), (_capped(cap, len(pairs)),)
+        found = claim_ledger.list_claims(
             sight.tx,
             sight.ns,
             subject=subject,
@@ -151,5 +162,33 @@ def _held(
             known_at=question.known_at,
             order=rooms.options.authorities,
         )
-        if claim.status is ClaimStatus.HELD
+        held |= {claim.claim_id for claim in found if claim.status is ClaimStatus.HELD}
+        useful += bool(found)
+    return frozenset(held), ()
+
+
+def _capped(cap: int, pairs: int) -> Diagnostic:
+    return Diagnostic(
+        "claim_cap",
+        f"{cap} of {pairs} matching subjects and predicates were looked at for a held claim",
+        {"looked_at": cap, "matching": pairs},
     )
+
+
+def _visible(sight: Sight, question: Question) -> Visible | None:
+    """Return which claims the question may see: recorded by then, on evidence that is allowed."""
+    if sight.mask is None and question.known_at is None:
+        return None
+    known = None if question.known_at is None else to_micros(question.known_at)
+
+    def seen(claims: Sequence[ClaimText]) -> npt.NDArray[np.bool_]:
+        index = sight.rows.index([claim.row_id for claim in claims])
+        allowed = index >= 0
+        if sight.mask is not None:
+            allowed[allowed] = sight.mask[index[allowed]]
+        if known is not None:
+            recorded = np.fromiter((claim.recorded_at for claim in claims), np.int64, len(claims))
+            allowed &= recorded <= known
+        return np.asarray(allowed, dtype=np.bool_)
+
+    return seen

@@ -10,6 +10,9 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
+import numpy as np
+import numpy.typing as npt
+
 from evicortex.ledger import NamespaceRow, Transaction
 from evicortex.ledger.claim_texts import ClaimText, claim_texts, newest_claim
 from evicortex.policy.claim_shares import combined
@@ -63,10 +66,12 @@ class ClaimWordsCache:
         ns: NamespaceRow,
         terms: Sequence[str],
         similar: Similar,
+        visible: Visible | None = None,
     ) -> Matches:
         """Return claims that hold any of the terms or are similar to the question.
 
-        Numbers of similar claims that this snapshot does not know are passed over.
+        Only claims that are ``visible`` exist here: none other is returned or counted in the
+        weight of a word, so that what was asked then is answered the same later. Numbers of similar claims that this snapshot does not know are passed over.
         """
         newest = newest_claim(tx, ns)
         if newest == 0:
@@ -81,12 +86,18 @@ class ClaimWordsCache:
             self._held.move_to_end(ns.namespace_id)
             while len(self._held) > MAX_NAMESPACES:
                 self._held.popitem(last=False)
-            return Matches(_matches(held, terms, similar), held.count)
+            seen = None if visible is None else visible(held.claims)
+            return Matches(_matches(held, terms, similar, seen), held.count)
 
     def close(self) -> None:
         """Forget everything."""
         with self._lock:
             self._held.clear()
+
+
+Seen = npt.NDArray[np.bool_]
+Visible = Callable[[Sequence[ClaimText]], Seen]
+"""Given claims, says for each whether the question may see it."""
 
 
 class Similar(NamedTuple):
@@ -124,16 +135,21 @@ class Matches(NamedTuple):
     claims: int
 
 
-def _matches(held: ClaimWords, terms: Sequence[str], similar: Similar) -> list[Match]:
+def _matches(
+    held: ClaimWords, terms: Sequence[str], similar: Similar, seen: Seen | None
+) -> list[Match]:
+    total = len(held.claims) if seen is None else int(seen.sum())
     shares: dict[int, float] = defaultdict(float)
     mass = 0.0
     for term in dict.fromkeys(terms):
         found = held.postings.get(term, [])
-        weight = math.log(1 + (len(held.claims) - len(found) + 0.5) / (len(found) + 0.5))
+        if seen is not None:
+            found = [number for number in found if seen[number]]
+        weight = math.log(1 + (total - len(found) + 0.5) / (len(found) + 0.5))
         mass += weight
         for number in found:
             shares[number] += weight
-    alike = dict(_alike(held, similar))
+    alike = dict(_alike(held, similar, seen))
     return [
         Match(
             held.claims[number],
@@ -144,10 +160,14 @@ def _matches(held: ClaimWords, terms: Sequence[str], similar: Similar) -> list[M
     ]
 
 
-def _alike(held: ClaimWords, similar: Similar) -> Iterator[tuple[int, float]]:
+def _alike(held: ClaimWords, similar: Similar, seen: Seen | None) -> Iterator[tuple[int, float]]:
     left = similar.limit
     for seq, share in similar.shares:
-        places = [n for n in held.places(seq) if similar.wanted(held.claims[n].subject)]
+        places = [
+            number
+            for number in held.places(seq)
+            if (seen is None or seen[number]) and similar.wanted(held.claims[number].subject)
+        ]
         if left == 0:
             return
         left -= bool(places)

@@ -6,6 +6,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
+import numpy as np
+
 from evicortex.errors import LedgerError, ProviderError
 from evicortex.ledger import NamespaceRow
 from evicortex.pipeline.wiring import Rooms
@@ -153,28 +155,31 @@ def _vectors(
     """Return the rows to store and (digest, reason) of texts that have no usable vector.
 
     Texts go to the encoder shortest first, so that a batching one pads little. An over-long
-    text is embedded window by window and kept as several rows.
+    text is embedded window by window and kept as several rows. A blank text has nothing to
+    embed: its vector is that of no direction, all zeros, near to nothing and due no more.
     """
+    blank: list[VectorRow] = []
     pieces: list[tuple[Due, int, Span | None, str]] = []
-    bad: list[tuple[str, str]] = []
     for each in due:
         windows = embedder.windows(each.text)
         if not windows:
-            bad.append((each.input_digest, "blank text"))
+            nothing = np.zeros(embedder.profile.dimensions, dtype=np.float32)
+            blank.append(VectorRow(each.item, 0, None, each.input_digest, nothing))
         for part, window in enumerate(windows):
             whole = len(windows) == 1
             text = each.text if whole else each.text[window.start : window.end]
             pieces.append((each, part, None if whole else window, text))
     pieces.sort(key=lambda piece: (len(piece[3]), piece[0].item, piece[1]))
     batch = embedder.embed([text for *_, text in pieces], input_type="document")
-    return _rows(pieces, batch, bad)
+    rows, bad = _rows(pieces, batch)
+    return sorted([*rows, *blank], key=lambda row: (row.item, row.part)), bad
 
 
 def _rows(
     pieces: Sequence[tuple[Due, int, Span | None, str]],
     batch: EmbeddedBatch,
-    bad: list[tuple[str, str]],
 ) -> tuple[list[VectorRow], list[tuple[str, str]]]:
+    bad: list[tuple[str, str]] = []
     rejected = {pieces[error.index][0].item: error for error in batch.errors}
     for item, error in sorted(rejected.items()):
         digest = next(each.input_digest for each, *_ in pieces if each.item == item)
@@ -186,5 +191,4 @@ def _rows(
         )
         if each.item not in rejected
     ]
-    rows.sort(key=lambda row: (row.item, row.part))
     return rows, bad

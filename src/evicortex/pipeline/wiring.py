@@ -52,15 +52,24 @@ class RecallOptions:
     """How much a recall looks at.
 
     ``candidates`` best rows go on to packing at least, and one more for every
-    ``tokens_per_candidate`` tokens of the budget; ``claim_candidates`` best claims are looked at.
+    ``tokens_per_candidate`` tokens of the budget; the best
+    ``claim_candidates`` subjects and predicates of which something is held are used, and no more
+    than ``claim_cap`` looked at for them.
     """
 
     candidates: int = 64
     tokens_per_candidate: int = 12
     claim_candidates: int = 64
+    claim_cap: int = 512
 
     def __post_init__(self) -> None:
-        if min(self.candidates, self.tokens_per_candidate, self.claim_candidates) < 1:
+        counts = (
+            self.candidates,
+            self.tokens_per_candidate,
+            self.claim_candidates,
+            self.claim_cap,
+        )
+        if min(counts) < 1:
             raise InputError("recall options are counts of at least 1")
 
 
