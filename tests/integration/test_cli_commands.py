@@ -129,6 +129,21 @@ def test_remember_refuses_input_that_is_not_utf8(db: Path) -> None:
     assert result.stdout == ""
 
 
+def test_remember_and_import_show_what_the_library_reports(tmp_path: Path) -> None:
+    db, file = tmp_path / "memory.db", tmp_path / "chat.jsonl"
+    echoed = "<memory>\n[E1] Ann: I live in Oslo.\n</memory>"
+    words = ("remember", db, "-n", "ann", "--claim", "Ann", "lives_in", "Oslo", echoed)
+    assert done(*words).stderr.count("recalled_context: ") == 1
+    assert [item["code"] for item in data(*words)["diagnostics"]] == ["recalled_context"]
+    claim = {"subject": "Ann", "predicate": "lives_in", "object": "Oslo"}
+    lines = [json.dumps({"content": f"{echoed} {n}", "claims": [claim]}) for n in range(3)]
+    file.write_text("\n".join(lines), "utf-8")
+    words = ("import", db, "-n", "ann", "--format", "jsonl", file)
+    (found,) = data(*words)["diagnostics"]
+    assert (found["code"], found["count"]) == ("recalled_context", 3)
+    assert done(*words).stderr == f"recalled_context: {found['message']} (3 times)\n"
+
+
 def test_remember_records_claims(db: Path) -> None:
     receipt = data(
         "remember", db, "-n", "ann", "--at", "2026-05-01T00:00:00Z", "--role", "user",
@@ -299,6 +314,15 @@ def test_upkeep_commands(db: Path) -> None:
     report = data("capabilities", db)
     assert report["channels"]
     assert "SQLite" in done("capabilities", db).stdout
+
+
+def test_capabilities_without_vectors_and_no_sync_without_them(db: Path) -> None:
+    result = CliRunner().invoke(cli, ["capabilities", str(db), "--no-vectors", "--json"])
+    assert json.loads(result.stdout)["channels"]["dense_turn"] is False
+    assert json.loads(result.stdout)["embedder"] is None
+    refused = done("sync", db, "-n", "ann", "--no-vectors", code=2)
+    assert "nothing to do" in refused.stderr
+    assert refused.stdout == ""
 
 
 def test_verify_says_ok_and_finds_what_was_altered(db: Path) -> None:

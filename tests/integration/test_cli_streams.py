@@ -216,10 +216,24 @@ def test_stored_but_not_indexed_exits_with_four(
     assert result.exit_code == app.PROVIDER_FAILED
     assert "embedder_failed" in result.stderr
     assert "ev_1" in result.stdout
-    words = ["import", str(db), "-n", "ann", "--format", "jsonl", str(file)]
+    file.write_text('{"content": "x"}\n' * 3, "utf-8")
+    words = ["import", str(db), "-n", "ann", "--format", "jsonl", "--batch", "2", str(file)]
     result = CliRunner().invoke(cli, words)
     assert result.exit_code == app.PROVIDER_FAILED
     assert "not yet indexed" in result.stdout
+    assert result.stderr == "embedder_failed: committed, not yet indexed (3 times)\n"
+    report = json.loads(CliRunner().invoke(cli, [*words, "--json"]).stdout)
+    assert report["diagnostics"] == [
+        {"code": "embedder_failed", "message": "committed, not yet indexed", "count": 3}
+    ]
+
+
+def test_notes_beyond_the_first_are_counted(capsys: pytest.CaptureFixture[str]) -> None:
+    found = [Diagnostic("code", f"number {number}") for number in (*range(23), 0, 0)]
+    output.note_diagnostics(found)
+    lines = capsys.readouterr().err.splitlines()
+    assert lines[:2] == ["code: number 0 (3 times)", "code: number 1"]
+    assert lines[20:] == ["… and 3 more; --json lists them all"]
 
 
 def test_plain_values() -> None:
@@ -261,3 +275,28 @@ def test_import_shows_a_progress_bar_on_a_terminal_only(tmp_path: Path) -> None:
     )
     assert piped.stderr == b""
     assert b"known already  20" in piped.stdout
+
+
+@pytest.mark.parametrize(
+    ("words", "shown"),
+    [
+        (["verify", "{db}"], "Verifying memory.db"),
+        (["rebuild", "{db}", "-n", "ann"], "Rebuilding ann"),
+        (["sync", "{db}", "-n", "ann"], "Syncing ann"),
+        (["export", "{db}", "-n", "ann", "{file}"], "Exporting ann"),
+        (["load", "{db}", "-n", "eve", "--no-vectors", "{exported}"], "Loading ann.jsonl"),
+    ],
+)
+def test_long_work_shows_for_how_long_on_a_terminal_only(
+    db: Path, tmp_path: Path, words: list[str], shown: str
+) -> None:
+    exported = tmp_path / "ann.jsonl"
+    with EviCortex.open(db, embedder=None) as cortex:
+        cortex.export("ann", exported)
+    names = {"db": db, "file": tmp_path / "out.jsonl", "exported": exported}
+    words = [word.format_map(names) for word in words]
+    seen = _in_terminal(words, {}, stream="stderr")
+    assert shown in seen
+    assert "0:00:0" in seen
+    piped = subprocess.run([*COMMAND, *words], capture_output=True, check=True, timeout=60)
+    assert shown.encode() not in piped.stdout + piped.stderr

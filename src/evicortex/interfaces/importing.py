@@ -9,8 +9,9 @@ from itertools import islice
 
 from evicortex.cortex import EviCortex
 from evicortex.errors import ConflictError, ImportFormatError
+from evicortex.interfaces.diagnosing import Reported, reported
 from evicortex.interfaces.importers import BadRecord, Entry, Place, SkippedRecord
-from evicortex.types import EvidenceDraft, RejectedDraft
+from evicortex.types import Diagnostic, EvidenceDraft, RejectedDraft, RememberReceipt
 
 BATCH = 512
 """Messages a transaction: large enough to spread the cost of a commit, small enough to resume."""
@@ -28,13 +29,18 @@ class Refused:
 
 @dataclass(frozen=True, slots=True)
 class ImportReport:
-    """What an import did, in messages. ``skipped`` counts what a format leaves out, by reason."""
+    """What an import did, in messages.
+
+    ``skipped`` counts what a format leaves out, by reason; ``diagnostics`` what the library
+    reported of the messages that it took.
+    """
 
     created: int
     unchanged: int
     not_indexed: int
     skipped: Mapping[str, int]
     refused: tuple[Refused, ...]
+    diagnostics: tuple[Reported, ...] = ()
 
     @property
     def conflicts(self) -> int:
@@ -60,7 +66,7 @@ def import_entries(
             if isinstance(receipt, RejectedDraft):
                 tally.refuse(place, receipt.error, receipt.message)
             else:
-                tally.count(created=receipt.created, indexed=receipt.indexed)
+                tally.count(receipt)
     return tally.report()
 
 
@@ -77,6 +83,7 @@ class _Tally:
         self._created = self._unchanged = self._not_indexed = 0
         self._skipped: Counter[str] = Counter()
         self._refused: list[Refused] = []
+        self._diagnostics: list[Diagnostic] = []
 
     def add_unread(self, chunk: list[Entry]) -> None:
         for place, found in chunk:
@@ -88,10 +95,11 @@ class _Tally:
     def refuse(self, place: Place, error: str, message: str) -> None:
         self._refused.append(Refused(place.number, place.label, error, message))
 
-    def count(self, *, created: bool, indexed: bool) -> None:
-        self._created += created
-        self._unchanged += not created
-        self._not_indexed += not indexed
+    def count(self, receipt: RememberReceipt) -> None:
+        self._created += receipt.created
+        self._unchanged += not receipt.created
+        self._not_indexed += not receipt.indexed
+        self._diagnostics += receipt.diagnostics
 
     def report(self) -> ImportReport:
         return ImportReport(
@@ -100,4 +108,5 @@ class _Tally:
             not_indexed=self._not_indexed,
             skipped=dict(sorted(self._skipped.items())),
             refused=tuple(sorted(self._refused, key=lambda item: item.number)),
+            diagnostics=reported(self._diagnostics),
         )

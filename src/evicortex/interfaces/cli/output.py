@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import shutil
 import sys
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from io import StringIO
 from typing import Any, TypeVar
 
 import click
 from rich.console import Console, RenderableType
 
+from evicortex.interfaces.diagnosing import Reported, reported
 from evicortex.interfaces.escaping import printable
 from evicortex.interfaces.plain import to_json
 from evicortex.types import Diagnostic
@@ -19,6 +20,9 @@ T = TypeVar("T")
 
 PIPE_WIDTH = 180
 """Columns of a table that goes to a pipe or a file, where no terminal has a width."""
+
+SHOWN_NOTES = 20
+"""Notes of one kind on standard error; ``--json`` has all."""
 
 
 def emit(value: T, render: Callable[[T], RenderableType], *, as_json: bool) -> None:
@@ -49,9 +53,22 @@ def note(message: str) -> None:
 
 
 def note_diagnostics(diagnostics: Iterable[Diagnostic]) -> None:
-    """Tell people everything the library reported along with a result."""
-    for diagnostic in diagnostics:
-        note(f"{diagnostic.code}: {diagnostic.message}")
+    """Tell people everything the library reported along with a result, the same thing once."""
+    note_reported(reported(diagnostics))
+
+
+def note_reported(found: Sequence[Reported]) -> None:
+    """Tell people each distinct diagnostic, and how often it came if that was more than once."""
+    for item in found[:SHOWN_NOTES]:
+        times = f" ({item.count} times)" if item.count > 1 else ""
+        note(f"{item.code}: {item.message}{times}")
+    note_more(len(found))
+
+
+def note_more(count: int) -> None:
+    """Say how many of ``count`` notes were not shown, if so."""
+    if count > SHOWN_NOTES:
+        note(f"… and {count - SHOWN_NOTES} more; --json lists them all")
 
 
 def finish(code: int) -> None:

@@ -175,9 +175,13 @@ def extraction(db: Path, namespace: str, evidence_id: str, as_json: bool) -> Non
 
 @cli.command(examples=("evicortex capabilities my.db",))
 @existing_database
+@vectors_option
 @json_option
-def capabilities(db: Path, as_json: bool) -> None:
-    """Say which channels and providers are really on."""
-    with open_cortex(db, read_only=True) as cortex:
+def capabilities(db: Path, vectors: bool, as_json: bool) -> None:
+    """Say which channels and providers are really on.
+
+    With --no-vectors: what other commands have when they get it too.
+    """
+    with open_cortex(db, read_only=True, vectors=vectors) as cortex:
         found = cortex.capabilities()
     emit(found, tables.capabilities_table, as_json=as_json)

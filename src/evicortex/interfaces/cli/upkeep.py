@@ -15,15 +15,30 @@ from evicortex.interfaces.cli.options import (
     open_cortex,
 )
 from evicortex.interfaces.cli.output import emit, finish, note_diagnostics
+from evicortex.interfaces.cli.progress import busy
 from evicortex.interfaces.demo import run_demo
 from evicortex.interfaces.demo_view import demo_view
 
 
+def _refuse_no_vectors(_context: click.Context, _option: click.Parameter, given: bool) -> None:
+    if given:
+        raise click.UsageError(
+            "sync makes the missing vectors, without them it has nothing to do; "
+            "rebuild makes the indexes that need no model"
+        )
+
+
 @cli.command(examples=("evicortex sync my.db -n ann",))
 @on_existing
+@click.option(
+    "--no-vectors", is_flag=True, expose_value=False, hidden=True, callback=_refuse_no_vectors
+)
 def sync(db: Path, namespace: str, as_json: bool) -> None:
-    """Bring the semantic index up to date with the ledger."""
-    with open_cortex(db) as cortex:
+    """Bring the semantic index up to date with the ledger.
+
+    Making vectors is what it is for, so unlike other commands it has no --no-vectors.
+    """
+    with open_cortex(db) as cortex, busy(f"Syncing {namespace}"):
         report = cortex.sync_semantic(namespace)
     emit(report, receipts.sync_table, as_json=as_json)
     note_diagnostics(report.diagnostics)
@@ -34,7 +49,7 @@ def sync(db: Path, namespace: str, as_json: bool) -> None:
 @on_existing
 def rebuild(db: Path, namespace: str, as_json: bool) -> None:
     """Throw the derived indexes of a namespace away and build them from the ledger."""
-    with open_cortex(db) as cortex:
+    with open_cortex(db) as cortex, busy(f"Rebuilding {namespace}"):
         report = cortex.rebuild(namespace)
     emit(report, receipts.rebuild_table, as_json=as_json)
 
@@ -45,7 +60,7 @@ def rebuild(db: Path, namespace: str, as_json: bool) -> None:
 @json_option
 def verify(db: Path, namespace: str | None, as_json: bool) -> None:
     """Check digests, spans and the audit chain. Exit code 1 when something is wrong."""
-    with open_cortex(db, read_only=True) as cortex:
+    with open_cortex(db, read_only=True) as cortex, busy(f"Verifying {db.name}"):
         report = cortex.verify(namespace)
     emit(report, receipts.verify_table, as_json=as_json)
     finish(0 if report.ok else PROBLEM_FOUND)
@@ -70,7 +85,7 @@ def stats(db: Path, namespace: str | None, as_json: bool) -> None:
 @click.argument("file", type=click.Path(dir_okay=False, path_type=Path), metavar="FILE")
 def export(db: Path, namespace: str, file: Path, as_json: bool) -> None:
     """Write a namespace to FILE as JSON Lines, for load."""
-    with open_cortex(db, read_only=True) as cortex:
+    with open_cortex(db, read_only=True) as cortex, busy(f"Exporting {namespace}"):
         report = cortex.export(namespace, file)
     emit(report, receipts.export_table, as_json=as_json)
 

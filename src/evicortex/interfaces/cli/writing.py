@@ -4,11 +4,9 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
-from typing import BinaryIO, TypedDict, Unpack
+from typing import TypedDict, Unpack
 
 import click
-from rich.console import Console
-from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TimeRemainingColumn
 
 from evicortex.errors import InvalidTextError
 from evicortex.interfaces import receipts
@@ -21,12 +19,19 @@ from evicortex.interfaces.cli.options import (
     time_option,
     vectors_option,
 )
-from evicortex.interfaces.cli.output import emit, finish, note, note_diagnostics
+from evicortex.interfaces.cli.output import (
+    SHOWN_NOTES,
+    emit,
+    finish,
+    note,
+    note_diagnostics,
+    note_more,
+    note_reported,
+)
+from evicortex.interfaces.cli.progress import busy, measured
 from evicortex.interfaces.importers import IMPORTERS, ImportOptions
 from evicortex.interfaces.importing import BATCH, ImportReport, Refused, import_entries
 from evicortex.types import ClaimDraft
-
-_SHOWN_REFUSALS = 20
 
 
 class Said(TypedDict):
@@ -90,44 +95,27 @@ def import_command(
 
     A line or record that cannot be read is reported by number on standard error and the rest is
     imported; the exit code is then 1, or 3 if an external id already has another text.
+
+    External ids of locomo (dia_id) and longmemeval are those of the file. When it holds several
+    conversations, each id and session gets its conversation's id in front. So a file of one
+    record and then the whole file are not the same messages: to import one conversation of
+    several and keep its own ids, use --record.
     """
     options = ImportOptions(record=record, user=user)
-    with (
-        open_cortex(db, vectors=vectors) as cortex,
-        file.open("rb") as raw,
-        _progress() as progress,
-    ):
-        source = _measured(progress, raw, file)
+    with open_cortex(db, vectors=vectors) as cortex, measured(file) as source:
         entries = IMPORTERS[file_format](source, options)
         report = import_entries(cortex, namespace, entries, batch=batch)
     emit(report, receipts.import_table, as_json=as_json)
     _note_refusals(report.refused, "line" if file_format == "jsonl" else "record")
+    note_reported(report.diagnostics)
     finish(_import_code(report))
 
 
-def _progress() -> Progress:
-    return Progress(
-        TextColumn("{task.description}", markup=False),
-        BarColumn(),
-        DownloadColumn(),
-        TimeRemainingColumn(),
-        console=Console(stderr=True, markup=False, emoji=False, highlight=False),
-        transient=True,
-        disable=not sys.stderr.isatty(),
-    )
-
-
-def _measured(progress: Progress, raw: BinaryIO, path: Path) -> BinaryIO:
-    """Return ``raw`` so that reading from it moves the bar."""
-    return progress.wrap_file(raw, total=path.stat().st_size, description=path.name)
-
-
 def _note_refusals(refused: tuple[Refused, ...], unit: str) -> None:
-    for item in refused[:_SHOWN_REFUSALS]:
+    for item in refused[:SHOWN_NOTES]:
         label = f" ({item.label})" if item.label else ""
         note(f"{unit} {item.number}{label}: {item.error}: {item.message}")
-    if len(refused) > _SHOWN_REFUSALS:
-        note(f"… and {len(refused) - _SHOWN_REFUSALS} more; --json lists them all")
+    note_more(len(refused))
 
 
 def _import_code(report: ImportReport) -> int:
@@ -252,7 +240,7 @@ def _confirmed(namespace: str) -> bool:
 )
 def load(db: Path, namespace: str, file: Path, vectors: bool, as_json: bool) -> None:
     """Load a file that export wrote. Digests stay what they were; vectors are made anew."""
-    with open_cortex(db, vectors=vectors) as cortex:
+    with open_cortex(db, vectors=vectors) as cortex, busy(f"Loading {file.name}"):
         report = cortex.load(namespace, file)
     emit(report, receipts.load_table, as_json=as_json)
     note_diagnostics(report.diagnostics)
