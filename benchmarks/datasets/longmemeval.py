@@ -36,6 +36,7 @@ SOURCE = Source(
         "d6f21ea9d60a0d56f34a05b609c79c88a451d2ae03597821ea3d5a9678c3a442": "official S",
         "9d79e5524794a2e6900a3aa9cb7d9152c5a3e8319c9a87c25494ba1eacee495f": "official M",
         "9c5d1cd86db0d66671786bae984d94337cde306f1235a14bb12bd6a958b27d81": "one record of S",
+        "290261e988f9e8b96212e7137311c45975deaa04782208efbb46789d563ce41f": "synthetic smoke, never official",
     },
 )
 TYPES = frozenset(

@@ -66,9 +66,10 @@ def paired(
     *,
     clusters: Sequence[str] | None = None,
     seed: int = 0,
+    resamples: int = RESAMPLES,
 ) -> Interval:
     """Return the mean difference ``values - baseline`` with its interval, question by question."""
     if len(values) != len(baseline):
         raise ValueError("paired values must answer the same questions in the same order")
     differences = [a - b for a, b in zip(values, baseline, strict=True)]
-    return bootstrap(differences, clusters=clusters, seed=seed)
+    return bootstrap(differences, clusters=clusters, seed=seed, resamples=resamples)

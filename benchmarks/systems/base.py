@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 import numpy as np
 import numpy.typing as npt
@@ -55,6 +55,7 @@ class System(Protocol):
         ...
 
 
+@runtime_checkable
 class LabelledControl(Protocol):
     """A control, no memory: the only thing in the lab that is shown a label, and says so."""
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from datetime import datetime
 
 from benchmarks.datasets.base import Label, Query, Turn
 from benchmarks.systems.base import CountTokens, Packed, pack_greedily, serialize, visible
@@ -34,18 +35,26 @@ class FullHistory:
     def __init__(self, count: CountTokens) -> None:
         self._count = count
         self._turns: dict[str, Sequence[Turn]] = {}
+        self._seen: dict[tuple[str, datetime | None], tuple[list[Turn], str, int]] = {}
 
     def ingest(self, namespace: str, turns: Sequence[Turn]) -> None:
         """Keep the turns."""
         self._turns[namespace] = turns
+        self._seen.clear()
+
+    def _history(self, namespace: str, as_of: datetime | None) -> tuple[list[Turn], str, int]:
+        key = (namespace, as_of)
+        if key not in self._seen:
+            turns = self._turns[namespace]
+            mask = visible(turns, as_of)
+            seen = [turn for turn, shown in zip(turns, mask, strict=True) if shown]
+            text = serialize(seen)
+            self._seen = {key: (seen, text, self._count(text))}
+        return self._seen[key]
 
     def ask(self, namespace: str, query: Query, budget_tokens: int) -> Packed:
         """Return everything that had happened, or an empty pack that says it does not fit."""
-        turns = self._turns[namespace]
-        mask = visible(turns, query.as_of)
-        seen = [turn for turn, shown in zip(turns, mask, strict=True) if shown]
-        text = serialize(seen)
-        tokens = self._count(text)
+        seen, text, tokens = self._history(namespace, query.as_of)
         if tokens > budget_tokens:
             return Packed("", 0, {}, costs={"fits": 0.0})
         ids = tuple(turn.turn_id for turn in seen)

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import hashlib
 import importlib
 from collections.abc import Collection, Sequence
 from datetime import datetime
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -22,13 +24,17 @@ Vectors = npt.NDArray[np.float32]
 class SharedEncoder:
     """One encoder with one memory of vectors, so that all systems get the same ones.
 
-    ``embedded`` counts the texts that were really encoded, ``calls`` the batches they came in.
+    ``embedded`` counts the texts that were really encoded, ``calls`` the batches they came in,
+    ``requested`` the vectors that were asked for, remembered or not: what a system would have
+    cost alone.
     """
 
     def __init__(self, encoder: Any) -> None:
         self._encoder = encoder
         self._memory: dict[tuple[str, str], Vectors] = {}
+        self._stored: dict[str, Vectors] = {}
         self.embedded = 0
+        self.requested = 0
         self.calls = 0
 
     @classmethod
@@ -58,7 +64,8 @@ class SharedEncoder:
 
     def embed(self, texts: Sequence[str], *, input_type: str = "document") -> Vectors:
         """Return vectors (len(texts), dimensions), computed once per text and role."""
-        missing = [t for t in dict.fromkeys(texts) if (input_type, t) not in self._memory]
+        self.requested += len(texts)
+        missing = [t for t in dict.fromkeys(texts) if not self._remembered(input_type, t)]
         for start in range(0, len(missing), BATCH):
             batch = missing[start : start + BATCH]
             vectors = self._encoder.embed(batch, input_type=input_type)
@@ -72,16 +79,43 @@ class SharedEncoder:
         rows: Vectors = np.stack([self._memory[input_type, text] for text in texts])
         return rows
 
+    def save(self, path: Path) -> None:
+        """Write the vectors by digest of role and text; no text is written."""
+        keys = [_digest(role, text) for role, text in self._memory] + list(self._stored)
+        rows = [*self._memory.values(), *self._stored.values()]
+        path.parent.mkdir(parents=True, exist_ok=True)
+        vectors = np.stack(rows) if rows else np.empty((0, self.profile.dimensions), np.float32)
+        part = path.with_suffix(".part.npz")
+        np.savez(part, identity=self.identity, keys=np.array(keys, dtype="U64"), vectors=vectors)
+        part.replace(path)
+
+    def load(self, path: Path) -> None:
+        """Read vectors that this very encoder made; those of another are left alone."""
+        if not path.is_file():
+            return
+        with np.load(path) as found:
+            if str(found["identity"]) == self.identity:
+                self._stored = dict(zip(found["keys"].tolist(), found["vectors"], strict=True))
+
     def keep(self, texts: Collection[str]) -> None:
         """Forget all vectors but those of these texts, so that memory does not grow."""
         kept = {key: row for key, row in self._memory.items() if key[1] in texts}
         self._memory = kept
+
+    def _remembered(self, role: str, text: str) -> bool:
+        if (role, text) in self._memory:
+            return True
+        vector = self._stored.pop(_digest(role, text), None) if self._stored else None
+        if vector is not None:
+            self._memory[role, text] = vector
+        return vector is not None
 
     def turns(self, texts: Sequence[str]) -> Vectors:
         """Return one vector a text, as :meth:`turn` does; zeros for a blank one."""
         zero = np.zeros(self.profile.dimensions, dtype=np.float32)
         short = [t for t in texts if t.strip() and len(self.windows(t)) == 1]
         self.embed(sorted(set(short), key=len))
+        self.requested -= len(set(short))
         rows = [self.turn(text) if text.strip() else zero for text in texts]
         return np.stack(rows) if rows else np.empty((0, len(zero)), dtype=np.float32)
 
@@ -94,6 +128,10 @@ class SharedEncoder:
         mean = self.embed([text[start:end] for start, end in windows]).mean(axis=0)
         unit: Vectors = mean / np.linalg.norm(mean)
         return unit
+
+
+def _digest(role: str, text: str) -> str:
+    return hashlib.sha256(f"{role}\0{text}".encode()).hexdigest()
 
 
 class Dense:

@@ -98,6 +98,7 @@ class HybridChunks:
         self._name = name if encoder.profile.semantic else DIAGNOSTIC
         self._logs: dict[str, RecordLog] = {}
         self._indexes: dict[tuple[str, tuple[int, int, int]], _Index] = {}
+        self._last: tuple[tuple[str, Query], list[Piece], int] | None = None
 
     @property
     def name(self) -> str:
@@ -120,6 +121,7 @@ class HybridChunks:
         """Append the turns; what was indexed before is indexed anew."""
         self._logs.setdefault(namespace, RecordLog()).append(turns)
         self._indexes = {key: kept for key, kept in self._indexes.items() if key[0] != namespace}
+        self._last = None
         self._index(namespace)
 
     def _index(self, namespace: str) -> _Index:
@@ -130,7 +132,19 @@ class HybridChunks:
         return self._indexes[key]
 
     def ask(self, namespace: str, query: Query, budget_tokens: int) -> Packed:
-        """Rank chunks, expand them, and pack; raises ScanOverflowError, never a partial scan."""
+        """Rank chunks, expand them, and pack; raises ScanOverflowError, never a partial scan.
+
+        The ranking of the last question is kept, so that several budgets rank once.
+        """
+        key = (namespace, query)
+        if self._last is None or self._last[0] != key:
+            self._last = (key, *self._ranked(namespace, query))
+        _, pieces, scored = self._last
+        order = {r.turn.turn_id: r.row for r in self._logs[namespace].records}
+        packed = pack_pieces(pieces, order, budget_tokens, self._count)
+        return with_costs(packed, scored=scored, embedded=1)
+
+    def _ranked(self, namespace: str, query: Query) -> tuple[list[Piece], int]:
         index = self._index(namespace)
         current = self._logs[namespace].current(query.as_of)
         mask = allowed(index.chunks, current)
@@ -141,9 +155,7 @@ class HybridChunks:
         fused = self._fused(index, query.text, mask)
         chosen = self._diverse(index, fused)
         pieces = self._expanded(namespace, index, chosen, current)
-        order = {r.turn.turn_id: r.row for r in self._logs[namespace].records}
-        packed = pack_pieces(pieces, order, budget_tokens, self._count)
-        return with_costs(packed, scored=2 * int(mask.sum()), embedded=1)
+        return pieces, 2 * int(mask.sum())
 
     def _fused(self, index: _Index, text: str, mask: npt.NDArray[np.bool_]) -> Floats:
         config = self._config

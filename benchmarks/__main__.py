@@ -1,0 +1,130 @@
+"""``python -m benchmarks``: run, tune, prereg, report and gates."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import tempfile
+from collections.abc import Sequence
+from pathlib import Path
+
+from benchmarks import gates, prereg, report, runner, tuning
+from benchmarks.config import ConfigError, load
+from benchmarks.datasets.base import DatasetError
+from benchmarks.encoders import make_counter, make_encoder
+from benchmarks.systems.evicortex import EviCortexSystem
+from benchmarks.systems.hybrid import HybridChunks
+
+
+def _run(options: argparse.Namespace) -> int:
+    config = load(options.config)
+    if options.output:
+        config = runner.with_output(config, options.output)
+    bench = runner.bench_of(config)
+    if bench.encoder is not None and options.vectors:
+        bench.encoder.load(options.vectors)
+    print(runner.run(config, bench=bench))
+    return 0
+
+
+def _prereg(options: argparse.Namespace) -> int:
+    config = load(options.config)
+    digest = prereg.freeze(config, runner.digests(runner.suites_of(config)), options.out)
+    print(f"{options.out} sha256 {digest}")
+    return 0
+
+
+def _tune(options: argparse.Namespace) -> int:
+    config = load(options.config)
+    if config.split != "dev":
+        raise ConfigError("tuning is for the development split only")
+    counter, encoder = make_counter(), make_encoder(config.encoder)
+    if encoder is None:
+        raise ConfigError("tuning needs an encoder")
+    if options.vectors:
+        encoder.load(options.vectors)
+    conversations = [c for suite in runner.suites_of(config) for c in suite.stream.conversations()]
+    with tempfile.TemporaryDirectory() as folder:
+        hybrid = HybridChunks(counter.count, encoder)
+        own = EviCortexSystem(Path(folder) / "a.db", embedder=encoder, token_counter=counter)
+        for conversation in conversations:
+            hybrid.ingest(conversation.conversation_id, conversation.turns)
+            own.ingest(conversation.conversation_id, conversation.turns)
+        if options.vectors:
+            encoder.save(options.vectors)
+        plan = tuning.Plan(
+            conversations,
+            tuple(options.budgets),
+            options.trials,
+            options.seed,
+            options.trials_file,
+            lambda line: print(line, file=sys.stderr, flush=True),
+            options.every,
+        )
+        for found in tuning.tune(plan, hybrid, own):
+            print(
+                f"{found.system}: {found.trials} trials, default {found.default:.4f}, "
+                f"left out {found.left_out:.4f}, best {found.best.mean():.4f} "
+                f"with {dict(found.best.config)}"
+            )
+        own.close()
+    return 0
+
+
+def _report(options: argparse.Namespace) -> int:
+    report.write(options.runs, options.out, trials=options.trials, title=options.title)
+    print(options.out)
+    return 0
+
+
+def _gates(options: argparse.Namespace) -> int:
+    print(gates.render(gates.evaluate(options.folder)))
+    return 0
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__)
+    commands = parser.add_subparsers(required=True)
+    run = commands.add_parser("run", help="run a configuration, or go on with it")
+    run.add_argument("config", type=Path)
+    run.add_argument("--output", type=Path, help="folder of the records")
+    run.add_argument("--vectors", type=Path, help="file that keeps vectors between runs")
+    run.set_defaults(call=_run)
+    freeze = commands.add_parser("prereg", help="freeze a configuration and its data digests")
+    freeze.add_argument("config", type=Path)
+    freeze.add_argument("--out", type=Path, required=True)
+    freeze.set_defaults(call=_prereg)
+    tune = commands.add_parser("tune", help="tune comparator and EviCortex with equal trials")
+    tune.add_argument("config", type=Path)
+    tune.add_argument("--trials", type=int, default=24)
+    tune.add_argument("--seed", type=int, default=0)
+    tune.add_argument("--every", type=int, default=1, help="take every n-th question")
+    tune.add_argument("--budgets", type=int, nargs="+", default=[1024, 2048])
+    tune.add_argument("--vectors", type=Path, help="file that keeps vectors between runs")
+    tune.add_argument("--trials-file", type=Path, required=True)
+    tune.set_defaults(call=_tune)
+    page = commands.add_parser("report", help="tables, plots and one HTML file from records")
+    page.add_argument("runs", type=Path, nargs="+")
+    page.add_argument("--out", type=Path, required=True)
+    page.add_argument("--trials", type=Path, help="recorded trials of the tuning")
+    page.add_argument("--title", default="EviCortex: what was measured")
+    page.set_defaults(call=_report)
+    shown = commands.add_parser("gates", help="what may be said, and what may not")
+    shown.add_argument("folder", type=Path, nargs="?", default=Path("benchmarks/reports"))
+    shown.set_defaults(call=_gates)
+    return parser
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run a command; returns 0, or 2 when a configuration or data set cannot be used."""
+    options = _parser().parse_args(arguments)
+    try:
+        code: int = options.call(options)
+    except (ConfigError, DatasetError) as error:
+        print(f"error: {error}", file=sys.stderr)
+        return 2
+    return code
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())

@@ -1,0 +1,129 @@
+"""Every system of the lab by name, made anew for a folder."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from benchmarks.systems import controls, crossed
+from benchmarks.systems.base import CountTokens, LabelledControl, System
+from benchmarks.systems.bm25 import BM25
+from benchmarks.systems.dense import Dense, SharedEncoder
+from benchmarks.systems.evicortex import EviCortexSystem, ablated
+from benchmarks.systems.hybrid import DIAGNOSTIC, HybridChunks, HybridConfig
+from benchmarks.systems.longmemeval_retriever import LongMemEvalRetriever
+from benchmarks.systems.rrf import ReciprocalRankFusion
+from evicortex import Settings
+from evicortex.protocols import TokenCounter
+
+Participant = System | LabelledControl
+
+
+@dataclass(frozen=True, slots=True)
+class Bench:
+    """What all systems share: counter, encoder, and the comparator's tuned configuration."""
+
+    counter: TokenCounter
+    encoder: SharedEncoder | None
+    hybrid: HybridConfig = field(default_factory=HybridConfig)
+    settings: Settings = field(default_factory=Settings)
+
+    @property
+    def count(self) -> CountTokens:
+        """The counter of every budget."""
+        return self.counter.count
+
+    def vectors(self, system: str) -> SharedEncoder:
+        """Return the encoder; raises ValueError for a system that cannot do without."""
+        if self.encoder is None:
+            raise ValueError(f"{system!r} needs an encoder: set [encoder] in the configuration")
+        return self.encoder
+
+
+Maker = Callable[[Bench, Path], Participant]
+
+
+def _evicortex(
+    name: str,
+    *,
+    off: tuple[str, ...] = (),
+    vectors: bool = True,
+    declared: bool = False,
+    named: bool = True,
+) -> Maker:
+    def make(bench: Bench, folder: Path) -> System:
+        settings = ablated(*off, settings=bench.settings) if off else bench.settings
+        return EviCortexSystem(
+            folder / "ledger.db",
+            name=name,
+            declared=declared,
+            named=named,
+            embedder=bench.encoder if vectors else None,
+            token_counter=bench.counter,
+            settings=settings,
+        )
+
+    return make
+
+
+def _chunks_crossed(bench: Bench, folder: Path) -> System:
+    return crossed.ChunksUnderEviCortex(
+        folder / "ledger.db",
+        bench.count,
+        bench.hybrid,
+        embedder=bench.encoder,
+        token_counter=bench.counter,
+        settings=bench.settings,
+    )
+
+
+SYSTEMS: Mapping[str, Maker] = {
+    "no memory": lambda bench, folder: controls.NoMemory(),
+    "full history": lambda bench, folder: controls.FullHistory(bench.count),
+    "oracle evidence": lambda bench, folder: controls.OracleEvidence(bench.count),
+    "bm25": lambda bench, folder: BM25(bench.count),
+    "dense": lambda bench, folder: Dense(bench.count, bench.vectors("dense")),
+    "rrf-k60": lambda bench, folder: ReciprocalRankFusion(bench.count, bench.vectors("rrf-k60")),
+    "hybrid chunks": lambda bench, folder: HybridChunks(
+        bench.count, bench.vectors("hybrid chunks"), bench.hybrid
+    ),
+    "longmemeval retriever, turn": lambda bench, folder: LongMemEvalRetriever(
+        bench.count, bench.vectors("longmemeval retriever"), "turn"
+    ),
+    "longmemeval retriever, session": lambda bench, folder: LongMemEvalRetriever(
+        bench.count, bench.vectors("longmemeval retriever"), "session"
+    ),
+    "evicortex": _evicortex("evicortex"),
+    "evicortex, lexical": _evicortex("evicortex, lexical", vectors=False),
+    "evicortex, declared claims": _evicortex("evicortex, declared claims", declared=True),
+    "evicortex, claims channel off": _evicortex(
+        "evicortex, claims channel off", off=("claims",), declared=True
+    ),
+    "evicortex, windows off": _evicortex("evicortex, windows off", off=("window", "dense_window")),
+    "evicortex, time off": _evicortex("evicortex, time off", off=("time",)),
+    "evicortex, names off": _evicortex("evicortex, names off", off=("actor",), named=False),
+    "turns under the hybrid's retriever": lambda bench, folder: crossed.turns_under_hybrid(
+        bench.count, bench.vectors("turns under the hybrid's retriever"), bench.hybrid
+    ),
+    "chunks under evicortex's retriever": _chunks_crossed,
+}
+"""Name to maker. A maker gets an empty folder of its own."""
+
+
+def label(name: str, bench: Bench) -> str:
+    """Return the name for records: the comparator says so when its encoder is a diagnostic one."""
+    diagnostic = bench.encoder is not None and not bench.encoder.profile.semantic
+    return DIAGNOSTIC if name == "hybrid chunks" and diagnostic else name
+
+
+def make(name: str, bench: Bench, folder: Path) -> Participant:
+    """Make a system.
+
+    Raises:
+        ValueError: No such system, or it needs an encoder and there is none.
+    """
+    if name not in SYSTEMS:
+        raise ValueError(f"no system {name!r}; there are {', '.join(SYSTEMS)}")
+    folder.mkdir(parents=True, exist_ok=True)
+    return SYSTEMS[name](bench, folder)

@@ -1,0 +1,119 @@
+"""The report: tables, plots and one HTML file, from records alone."""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+import re
+import shutil
+
+import pytest
+
+from benchmarks import __main__ as command
+from benchmarks import report, runner, tables
+from benchmarks.config import parse
+from benchmarks.results import MANIFEST, RECORDS, read_records
+
+TABLE = {
+    "name": "small",
+    "output": "out",
+    "budgets": [64, 256],
+    "systems": ["bm25", "oracle evidence", "hybrid chunks", "evicortex, lexical"],
+    "encoder": {"kind": "hashing"},
+    "datasets": [
+        {"kind": "synthetic", "seeds": [0], "namespaces": 2, "turns": 80, "questions": 10},
+        {"kind": "longmemeval", "path": "fixture.json"},
+    ],
+}
+has_matplotlib = importlib.util.find_spec("matplotlib") is not None
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    place = tmp_path_factory.mktemp("run")
+    fixture = "benchmarks/fixtures/longmemeval_semantic_smoke.json"
+    shutil.copy(command.__file__.replace("benchmarks/__main__.py", fixture), place / "fixture.json")
+    return runner.run(parse(TABLE, place), say=lambda line: None)
+
+
+def test_tables_show_every_whole_system_with_intervals(folder):
+    records = read_records(folder)
+    table = tables.recall_table(records, "synthetic")
+    assert [row[0] for row in table.rows] == [
+        "bm25",
+        "oracle evidence",
+        "BM25 + hashing diagnostic",
+        "evicortex, lexical",
+    ]
+    assert table.rows[1][-1] == "100.0 [100.0, 100.0]"
+    assert all(re.fullmatch(r"\d+\.\d \[\d+\.\d, \d+\.\d\]", cell) for cell in table.rows[0][1:])
+    paired = tables.paired_table(records, "synthetic")
+    assert [row[:2] for row in paired.rows] == [
+        ("evicortex, lexical - BM25 + hashing diagnostic", "question"),
+        ("evicortex, lexical - BM25 + hashing diagnostic", "conversation"),
+        ("evicortex, lexical - bm25", "question"),
+        ("evicortex, lexical - bm25", "conversation"),
+    ]
+
+
+def test_released_measures_name_their_denominator_and_stage(folder):
+    table = tables.released_table(read_records(folder), "longmemeval", 256)
+    assert {row[1:4] for row in table.rows} == {
+        ("released denominator", "after packing", "3"),
+        ("released denominator", "before packing", "3"),
+        ("all answerable", "after packing", "4"),
+        ("all answerable", "before packing", "4"),
+    }
+    assert tables.released_table(read_records(folder), "synthetic", 256) is None
+
+
+def test_a_system_with_missing_questions_is_named_and_not_shown(folder, tmp_path):
+    shutil.copytree(folder, tmp_path / "cut")
+    lines = (folder / RECORDS).read_text("utf-8").splitlines(keepends=True)
+    kept = [line for line in lines if '"system": "bm25"' not in line] + [
+        line for line in lines if '"system": "bm25"' in line
+    ][:-1]
+    (tmp_path / "cut" / RECORDS).write_text("".join(kept), encoding="utf-8")
+    records = read_records(tmp_path / "cut")
+    assert tables.incomplete(records, "longmemeval") == ["bm25"]
+    report.write([tmp_path / "cut"], tmp_path / "a.html")
+    assert "because questions are missing: bm25" in (tmp_path / "a.html").read_text("utf-8")
+
+
+def test_the_page_is_one_file_without_anything_from_elsewhere(folder, tmp_path, capsys):
+    out = tmp_path / "report.html"
+    assert command.main(["report", str(folder), "--out", str(out)]) == 0
+    page = out.read_text("utf-8")
+    assert not re.findall(r'(?:src|href)="?(?!data:)\w', page)
+    assert "Not preregistered" in page
+    assert "abstention, retrieval only" in page
+    assert ("matplotlib is not installed" in page) == (not has_matplotlib)
+    assert capsys.readouterr().out.strip() == str(out)
+
+
+@pytest.mark.skipif(not has_matplotlib, reason="evicortex[bench] is not installed")
+def test_plots_are_png_inside_the_page(folder, tmp_path):
+    out = tmp_path / "report.html"
+    report.write([folder], out)
+    page = out.read_text("utf-8")
+    assert page.count("data:image/png;base64,iVBOR") == 6
+    assert "calibration: not run" in page
+
+
+def test_a_preregistration_is_printed_and_mixed_runs_are_refused(folder, tmp_path):
+    other = tmp_path / "other"
+    shutil.copytree(folder, other)
+    manifest = json.loads((other / MANIFEST).read_text("utf-8"))
+    changed = manifest | {"prereg_sha256": "abc123"}
+    (other / MANIFEST).write_text(json.dumps(changed), encoding="utf-8")
+    report.write([other], tmp_path / "a.html")
+    assert "Preregistered as abc123" in (tmp_path / "a.html").read_text("utf-8")
+    manifest["suites"]["synthetic"]["sha256"] = "another"
+    (other / MANIFEST).write_text(json.dumps(manifest), encoding="utf-8")
+    with pytest.raises(ValueError, match="runs differ in data"):
+        report.read([folder, other])
+
+
+def test_gates_print_what_is_allowed(tmp_path, capsys):
+    assert command.main(["gates", str(tmp_path)]) == 0
+    assert "not run" in capsys.readouterr().out

@@ -1,0 +1,284 @@
+"""The runner: checkpoints survive a kill, failures stay, and labels never reach a system."""
+
+from __future__ import annotations
+
+import json
+import signal
+import subprocess
+import sys
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from benchmarks import __main__ as command
+from benchmarks import prereg, runner
+from benchmarks.config import ConfigError, parse
+from benchmarks.datasets.base import DatasetError, Label
+from benchmarks.results import (
+    RECORDS,
+    RecordFile,
+    read_ingests,
+    read_manifest,
+    read_records,
+    select,
+    value,
+)
+from benchmarks.systems import catalog
+from benchmarks.systems.base import Packed
+from benchmarks.systems.controls import NoMemory
+
+ROOT = Path(__file__).parents[2]
+TABLE = {
+    "name": "small",
+    "output": "out",
+    "budgets": [64, 256],
+    "systems": ["bm25", "oracle evidence", "hybrid chunks", "evicortex, lexical"],
+    "encoder": {"kind": "hashing"},
+    "datasets": [{"kind": "synthetic", "seeds": [0], "namespaces": 2, "turns": 60, "questions": 6}],
+}
+
+
+def configuration(tmp_path, **changes):
+    return parse(TABLE | changes, tmp_path)
+
+
+def quiet(line):
+    """Say nothing."""
+
+
+def lines(folder):
+    return (folder / RECORDS).read_text(encoding="utf-8").splitlines()
+
+
+def comparable(folder):
+    return sorted(
+        (r.key, r.pack_sha256, r.tokens, r.gold_ranks, tuple(sorted(r.values.items())))
+        for r in read_records(folder)
+    )
+
+
+def test_a_run_writes_a_record_for_every_question_system_and_budget(tmp_path):
+    folder = runner.run(configuration(tmp_path), say=quiet)
+    records = read_records(folder)
+    assert len(records) == 12 * 4 * 2
+    assert {record.status for record in records} == {"ok"}
+    assert all(record.tokens <= record.budget for record in records)
+    manifest = read_manifest(folder)
+    assert manifest["complete"]
+    assert manifest["encoder_is_semantic"] is False
+    assert manifest["suites"]["synthetic"]["sha256"]
+    assert {row.system for row in read_ingests(folder)} == set(TABLE["systems"])
+    oracle = select(records, suite="synthetic", system="oracle evidence", budget=256)
+    assert set(oracle.values("all")) == {1.0}
+    again = runner.run(configuration(tmp_path), say=quiet)
+    assert lines(again) == lines(folder)
+
+
+def test_records_hold_no_text_of_the_data(tmp_path):
+    config = configuration(tmp_path)
+    folder = runner.run(config, say=quiet)
+    written = "".join(path.read_text(encoding="utf-8") for path in folder.iterdir())
+    (suite,) = runner.suites_of(config)
+    for conversation in suite.stream.conversations():
+        for turn in conversation.turns:
+            assert turn.text not in written
+        for query in conversation.queries:
+            assert query.text not in written
+
+
+KILLED = """
+import sys
+from pathlib import Path
+from benchmarks import runner
+from benchmarks.config import parse
+import json
+runner.run(parse(json.loads(sys.argv[1]), Path(sys.argv[2])), say=lambda line: None)
+"""
+
+
+def test_a_killed_run_goes_on_and_ends_with_the_same_records(tmp_path):
+    whole = runner.run(configuration(tmp_path / "a"), say=quiet)
+    other = tmp_path / "b" / "out"
+    process = subprocess.Popen(
+        [sys.executable, "-c", KILLED, json.dumps(TABLE), str(tmp_path / "b")], cwd=ROOT
+    )
+    while process.poll() is None:
+        if (other / RECORDS).is_file() and len(lines(other)) >= 20:
+            process.send_signal(signal.SIGKILL)
+            break
+    assert process.wait() == -signal.SIGKILL
+    before = lines(other)
+    assert 20 <= len(before) < len(lines(whole))
+    with (other / RECORDS).open("a", encoding="utf-8") as file:
+        file.write('{"suite": "cut off by the ki')
+    asked = []
+    runner.run(configuration(tmp_path / "b"), say=asked.append)
+    assert lines(other)[: len(before)] == before
+    assert comparable(other) == comparable(whole)
+    assert read_manifest(other)["complete"]
+    assert not any("bm25: 12 questions" in line for line in asked)
+
+
+def test_another_configuration_or_data_file_in_the_same_folder_is_refused(tmp_path):
+    runner.run(configuration(tmp_path), say=quiet)
+    with pytest.raises(ConfigError, match="config_sha256 differ"):
+        runner.run(configuration(tmp_path, budgets=[64]), say=quiet)
+
+
+class Moody(NoMemory):
+    """Fails on some questions, lies on others."""
+
+    name = "moody"
+
+    def __init__(self):
+        self._asked = 0
+
+    def ask(self, namespace, query, budget_tokens):
+        self._asked += 1
+        if self._asked % 3 == 0:
+            raise RuntimeError("out of mood")
+        if self._asked % 3 == 1:
+            return Packed("word " * 500, 3, {})
+        return Packed("word", 1, {})
+
+
+def test_a_question_that_fails_scores_zero_and_never_vanishes(tmp_path, monkeypatch):
+    systems = {**catalog.SYSTEMS, "moody": lambda bench, folder: Moody()}
+    monkeypatch.setattr(catalog, "SYSTEMS", systems)
+    config = replace(configuration(tmp_path), systems=("moody", "bm25"))
+    records = read_records(runner.run(config, say=quiet))
+    errors = {record.error for record in records if record.system == "moody"}
+    assert errors == {"RuntimeError", "BudgetBrokenError", None}
+    for budget in (64, 256):
+        moody = select(records, suite="synthetic", system="moody", budget=budget)
+        other = select(records, suite="synthetic", system="bm25", budget=budget)
+        assert moody.queries() == other.queries()
+        assert set(moody.values("strict")) == {0.0}
+
+
+def test_a_system_never_sees_a_label(tmp_path, monkeypatch):
+    seen = []
+
+    class Spy(NoMemory):
+        name = "spy"
+
+        def ingest(self, namespace, turns):
+            seen.extend(turns)
+
+        def ask(self, namespace, query, budget_tokens):
+            seen.append(query)
+            return super().ask(namespace, query, budget_tokens)
+
+    monkeypatch.setattr(catalog, "SYSTEMS", {**catalog.SYSTEMS, "spy": lambda bench, folder: Spy()})
+    runner.run(replace(configuration(tmp_path), systems=("spy",)), say=quiet)
+    assert seen
+    assert not any(isinstance(each, Label) for each in seen)
+    assert not any(hasattr(each, "gold") or hasattr(each, "answer") for each in seen)
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"systems": ["nobody"]}, "no such system: nobody"),
+        ({"systems": []}, "at least one"),
+        ({"datasets": [{"kind": "nothing"}]}, "no data set 'nothing'"),
+        ({"budgets": [-1]}, "counts"),
+        ({"split": "train"}, "split is dev or test"),
+        ({"split": "test"}, "needs prereg"),
+        ({"encoder": {"kind": "magic"}}, "no encoder"),
+        ({"encoder": {"color": "red"}}, r"\[encoder\] has no color"),
+        ({"hybrid": {"magic": 1}}, r"\[hybrid\] has no magic"),
+        ({"surprise": 1}, "has no surprise"),
+    ],
+)
+def test_a_configuration_is_checked_whole_before_anything_starts(tmp_path, changes, message):
+    with pytest.raises(ConfigError, match=message):
+        configuration(tmp_path, **changes)
+    assert not (tmp_path / "out").exists()
+
+
+def test_a_missing_key_and_an_unreadable_file_are_named(tmp_path, capsys):
+    with pytest.raises(ConfigError, match="lacks 'systems'"):
+        parse({key: each for key, each in TABLE.items() if key != "systems"}, tmp_path)
+    (tmp_path / "a.toml").write_text("name = ", encoding="utf-8")
+    assert command.main(["run", str(tmp_path / "a.toml")]) == 2
+    assert "a.toml" in capsys.readouterr().err
+
+
+def test_data_sets_are_checked_when_they_are_opened(tmp_path):
+    config = configuration(tmp_path, datasets=[{"kind": "locomo", "path": "absent.json"}])
+    with pytest.raises(DatasetError, match="names no file"):
+        runner.run(config, say=quiet)
+    config = configuration(tmp_path, datasets=[{"kind": "synthetic", "color": "red"}])
+    with pytest.raises(DatasetError, match="unknown options color"):
+        runner.run(config, say=quiet)
+    twice = configuration(tmp_path, datasets=[*TABLE["datasets"], *TABLE["datasets"]])
+    with pytest.raises(ConfigError, match="one name"):
+        runner.run(twice, say=quiet)
+
+
+TOML = """
+name = "small"
+output = "out"
+split = "test"
+prereg = "frozen.json"
+budgets = [64]
+systems = ["bm25"]
+[encoder]
+kind = "none"
+[[datasets]]
+kind = "synthetic"
+seeds = [0]
+namespaces = 1
+turns = 40
+questions = 4
+"""
+
+
+def test_a_test_run_refuses_another_configuration_than_the_frozen_one(tmp_path, capsys):
+    path = tmp_path / "run.toml"
+    path.write_text(TOML, encoding="utf-8")
+    frozen = tmp_path / "frozen.json"
+    assert command.main(["run", str(path)]) == 2
+    assert "no preregistration" in capsys.readouterr().err
+    assert command.main(["prereg", str(path), "--out", str(frozen)]) == 0
+    digest = capsys.readouterr().out.split()[-1]
+    assert command.main(["prereg", str(path), "--out", str(frozen)]) == 2
+    assert "written once" in capsys.readouterr().err
+    assert command.main(["run", str(path)]) == 0
+    assert read_manifest(tmp_path / "out")["prereg_sha256"] == digest
+    path.write_text(TOML.replace("[64]", "[65]"), encoding="utf-8")
+    assert command.main(["run", str(path), "--output", str(tmp_path / "other")]) == 2
+    assert "not the preregistered one: budgets changed" in capsys.readouterr().err
+    path.write_text(TOML, encoding="utf-8")
+    entry = json.loads(frozen.read_text(encoding="utf-8"))
+    frozen.write_text(json.dumps(entry | {"data": {"synthetic": "0"}}), encoding="utf-8")
+    with pytest.raises(ConfigError, match="data are not those"):
+        prereg.check(parse_file(path), {"synthetic": "1"})
+
+
+def parse_file(path):
+    from benchmarks.config import load
+
+    return load(path)
+
+
+def test_values_are_derived_from_ranks(tmp_path):
+    (record, *_) = read_records(runner.run(configuration(tmp_path), say=quiet))
+    found = replace(record, gold=2, gold_ranks=(1, 3), items=4, status="ok", refused=True)
+    assert value(found, "all") == value(found, "any") == value(found, "mrr") == 1.0
+    assert value(found, "recall@1") == 0.5
+    assert value(found, "recall@3") == 1.0
+    assert value(found, "refused") == 1.0
+    assert value(found, "answered") == 0.0
+    assert value(found, "no such measure") == 0.0
+    assert value(replace(found, gold_ranks=(None, 3)), "all") == 0.0
+    assert value(replace(found, status="failed"), "any") == 0.0
+
+
+def test_a_line_cut_off_by_a_kill_is_dropped(tmp_path):
+    path = tmp_path / RECORDS
+    path.write_text('{"a": 1}\n{"b"', encoding="utf-8")
+    RecordFile(path).close()
+    assert path.read_text(encoding="utf-8") == '{"a": 1}\n'
