@@ -7,6 +7,8 @@ from dataclasses import replace
 from functools import partial
 from typing import Any
 
+import numpy as np
+
 from evicortex.errors import InputError
 from evicortex.ledger import claims as claim_ledger
 from evicortex.ledger import evidence as evidence_ledger
@@ -90,7 +92,42 @@ def _find(rooms: Rooms, sight: Sight, question: Question, limit: int) -> _Found:
             )
         )
     candidates, more = reranked(rooms, question.text, candidates)
+    if rooms.options.packing.add_neighbours:
+        candidates = _surrounded(rooms, sight, question, analysis, ranking, candidates)
     return _Found(candidates, analysis, ranking, sight, (*ranking.diagnostics, *diagnostics, *more))
+
+
+def _surrounded(
+    rooms: Rooms,
+    sight: Sight,
+    question: Question,
+    analysis: QueryAnalysis,
+    ranking: Ranking,
+    candidates: Sequence[PackCandidate],
+) -> list[PackCandidate]:
+    """Give each candidate the turns right before and after it that the question may see."""
+    beside = np.stack((sight.rows.previous[ranking.rows], sight.rows.next[ranking.rows]))
+    wanted = np.unique(beside[beside >= 0])
+    if sight.mask is not None:
+        wanted = wanted[sight.mask[wanted]]
+    around, _ = _candidates(
+        rooms, sight, question, analysis, replace(ranking, rows=wanted.astype(np.intp))
+    )
+    by_position = {each.evidence.position: each for each in around}
+    places = sight.rows.index([sight.row_id(each.evidence.position) for each in candidates])
+    return [
+        replace(
+            each,
+            neighbours=tuple(
+                by_position[position]
+                for position in sight.positions(
+                    (int(sight.rows.previous[place]), int(sight.rows.next[place]))
+                )
+                if position in by_position
+            ),
+        )
+        for each, place in zip(candidates, places.tolist(), strict=True)
+    ]
 
 
 def _starved(question: Question, candidates: Sequence[PackCandidate], limit: int) -> bool:

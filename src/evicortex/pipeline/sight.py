@@ -21,7 +21,7 @@ from evicortex.projections.lexical import LexicalView
 from evicortex.projections.resident import NamespaceRows, RowFilter
 from evicortex.text import content_terms, terms
 from evicortex.text.times.mentions import Interval
-from evicortex.types import TimeInput
+from evicortex.types import POSITION_BITS, TimeInput
 from evicortex.validity import from_micros, to_micros, to_utc
 
 _NAME_INSIDE = re.compile(r"(?<=[a-z,] )[A-Z][a-z]{2,}\b")
@@ -107,6 +107,15 @@ class Sight:
     def count(self) -> int:
         """How many rows are allowed."""
         return len(self.rows) if self.mask is None else int(self.mask.sum())
+
+    def row_id(self, position: int) -> int:
+        """Return the row id of a position of this namespace."""
+        return self.ns.namespace_id << POSITION_BITS | position
+
+    def positions(self, rows: Iterable[int]) -> list[int]:
+        """Return the positions of row indices; -1, which is no row, is left out."""
+        base = self.ns.namespace_id << POSITION_BITS
+        return [int(self.rows.row_ids[row]) - base for row in rows if row >= 0]
 
     def intervals(self, analysis: QueryAnalysis) -> tuple[Interval, ...]:
         """Return what the query's times can mean within the allowed rows' years."""
