@@ -70,8 +70,30 @@ def test_demo_on_a_locomo_file() -> None:
     assert "As of a time before the answer" in {
         item["question"]["remark"] for item in report["asked"]
     }
+    (invented,) = [item for item in report["asked"] if item["question"]["refused"]]
+    assert invented["question"]["remark"].startswith("Invented")
+    assert invented["as_expected"]
+    support = invented["pack"]["support"]
+    assert support["verdict"] == "insufficient"
+    assert support["reasons"] == ["nothing remembered mentions Zephyrine, Quillfeather"]
     shown = CliRunner().invoke(cli, ["demo", "--locomo", str(LOCOMO)])
     assert "conv-26" in shown.stdout
+    assert "no message answers it, and the pack says so" in shown.stdout
+    expected = sum(item["as_expected"] for item in report["asked"])
+    assert f"{expected} of {len(report['asked'])} questions as expected" in shown.stdout
+
+
+def test_demo_invents_a_person_of_whom_the_file_does_not_speak(tmp_path: Path) -> None:
+    turns = [
+        {"speaker": "Ann", "dia_id": "D1:1", "text": "Have you met Mrs Quillfeather?"},
+        {"speaker": "Ottoline", "dia_id": "D1:2", "text": "I saw a hippopotamus instead."},
+    ]
+    conversation = {"session_1": turns, "session_1_date_time": "1:00 pm on 1 May, 2023"}
+    file = tmp_path / "locomo.json"
+    file.write_text(json.dumps([{"sample_id": "a", "conversation": conversation, "qa": []}]))
+    (invented,) = [item for item in run_demo(file).asked if item.question.refused]
+    assert "Balthazar" in invented.question.text
+    assert invented.as_expected
 
 
 def test_demo_refuses_a_file_without_a_word_to_purge(tmp_path: Path) -> None:

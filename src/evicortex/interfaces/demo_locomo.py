@@ -19,9 +19,9 @@ from evicortex.interfaces.plain import iso
 from evicortex.types import ClaimDraft, EvidenceDraft
 
 _ANSWERABLE = (1, 2, 3, 4)
-_UNANSWERABLE = 5
 _WORD = re.compile(r"[A-Za-z]{7,}")
 _STEM_LETTERS = 5
+_STRANGERS = ("Zephyrine Quillfeather", "Ottoline Marchbanks", "Balthazar Ngugi-Thorne")
 _QUESTIONS = 8
 _BUDGET = 256
 
@@ -51,7 +51,7 @@ def locomo_script(path: Path) -> DemoScript:
     return DemoScript(
         namespace=first.identifier,
         sessions=sessions,
-        questions=(*_questions(asked, drafts), _exclusion(speaker, drafts), *_trap(asked)),
+        questions=(*_questions(asked, drafts), _exclusion(speaker, drafts), *_stranger(drafts)),
         fact=(speaker, "last_heard_in"),
         fact_remark=(
             "LoCoMo declares no claims and no model runs here, so the demonstration recorded "
@@ -107,11 +107,21 @@ def _before(moment: Any) -> Any:
     return moment.replace(hour=0, minute=0)
 
 
-def _trap(asked: Sequence[Any]) -> Iterator[Question]:
-    """Yield the file's first adversarial question: it presumes what was never said."""
-    for item in asked:
-        if item.get("category") == _UNANSWERABLE:
-            yield Question(item["question"], "Nothing answers this", refused=True, budget=_BUDGET)
+def _stranger(drafts: Sequence[EvidenceDraft]) -> Iterator[Question]:
+    """Yield a question about somebody whom no turn mentions.
+
+    The file's own adversarial questions are no such thing: they are about what was said, and
+    only the person is wrong.
+    """
+    said = " ".join(f"{draft.actor} {draft.content}" for draft in drafts).casefold()
+    for name in _STRANGERS:
+        if not any(word in said for word in name.casefold().split()):
+            yield Question(
+                f"Which instrument does {name} play?",
+                "Invented for this demonstration: nobody ever spoke of this person",
+                refused=True,
+                budget=_BUDGET,
+            )
             return
 
 
