@@ -1,0 +1,1 @@
+"""Extractors under comparison, beside those of the product."""
