@@ -12,18 +12,23 @@ from benchmarks import gates, prereg, report, runner, tuning
 from benchmarks.config import ConfigError, load
 from benchmarks.datasets.base import DatasetError
 from benchmarks.encoders import make_counter, make_encoder
+from benchmarks.results import publish
 from benchmarks.systems.evicortex import EviCortexSystem
 from benchmarks.systems.hybrid import HybridChunks
 
 
-def _run(options: argparse.Namespace) -> int:
-    config = load(options.config)
-    if options.output:
-        config = runner.with_output(config, options.output)
+def _run_one(path: Path, output: Path | None, vectors: Path | None) -> Path:
+    config = load(path)
+    if output:
+        config = runner.with_output(config, output)
     bench = runner.bench_of(config)
-    if bench.encoder is not None and options.vectors:
-        bench.encoder.load(options.vectors)
-    print(runner.run(config, bench=bench))
+    if bench.encoder is not None and vectors:
+        bench.encoder.load(vectors)
+    return runner.run(config, bench=bench)
+
+
+def _run(options: argparse.Namespace) -> int:
+    print(_run_one(options.config, options.output, options.vectors))
     return 0
 
 
@@ -72,7 +77,13 @@ def _tune(options: argparse.Namespace) -> int:
 
 
 def _report(options: argparse.Namespace) -> int:
-    report.write(options.runs, options.out, trials=options.trials, title=options.title)
+    folders = [
+        _run_one(each, None, options.vectors) if each.suffix == ".toml" else each
+        for each in options.runs
+    ]
+    report.write(folders, options.out, trials=options.trials, title=options.title)
+    for folder in folders if options.publish else ():
+        publish(folder, options.publish / folder.name)
     print(options.out)
     return 0
 
@@ -104,7 +115,11 @@ def _parser() -> argparse.ArgumentParser:
     tune.add_argument("--trials-file", type=Path, required=True)
     tune.set_defaults(call=_tune)
     page = commands.add_parser("report", help="tables, plots and one HTML file from records")
-    page.add_argument("runs", type=Path, nargs="+")
+    page.add_argument(
+        "runs", type=Path, nargs="+", help="folders of records, or configurations to run first"
+    )
+    page.add_argument("--publish", type=Path, help="copy the records here, gzipped")
+    page.add_argument("--vectors", type=Path, help="file that keeps vectors between runs")
     page.add_argument("--out", type=Path, required=True)
     page.add_argument("--trials", type=Path, help="recorded trials of the tuning")
     page.add_argument("--title", default="EviCortex: what was measured")

@@ -172,6 +172,15 @@ _WHOLE = {"all": all_evidence, "any": any_evidence, "mrr": reciprocal_rank}
 _AT = {"recall": recall_at, "ndcg": ndcg_at}
 
 
+def publish(folder: Path, target: Path) -> None:
+    """Copy a run to where it is committed: records gzipped, byte for byte the same each time."""
+    target.mkdir(parents=True, exist_ok=True)
+    for name in (RECORDS, INGEST):
+        content = (folder / name).read_bytes()
+        (target / f"{name}.gz").write_bytes(gzip.compress(content, mtime=0))
+    (target / MANIFEST).write_bytes((folder / MANIFEST).read_bytes())
+
+
 @dataclass(frozen=True, slots=True)
 class Slice:
     """The records of one system, suite and budget, in a fixed order of questions."""

@@ -114,6 +114,26 @@ def test_a_preregistration_is_printed_and_mixed_runs_are_refused(folder, tmp_pat
         report.read([folder, other])
 
 
+def test_one_command_runs_reports_and_publishes(tmp_path, capsys):
+    path = tmp_path / "a.toml"
+    path.write_text(
+        'name = "a"\noutput = "a"\nbudgets = [64]\nsystems = ["bm25"]\n[encoder]\nkind = "none"\n'
+        '[[datasets]]\nkind = "synthetic"\nnamespaces = 1\nturns = 40\nquestions = 4\n',
+        encoding="utf-8",
+    )
+    out, kept = tmp_path / "a.html", tmp_path / "kept"
+    words = ["report", str(path), "--out", str(out), "--publish", str(kept)]
+    assert command.main(words) == 0
+    assert read_records(kept / "a") == read_records(tmp_path / "a")
+    first = (kept / "a" / f"{RECORDS}.gz").read_bytes()
+    assert command.main(words) == 0
+    assert (kept / "a" / f"{RECORDS}.gz").read_bytes() == first
+    again = tmp_path / "again.html"
+    assert command.main(["report", str(kept / "a"), "--out", str(again)]) == 0
+    assert again.read_bytes() == out.read_bytes()
+    assert capsys.readouterr().out.split()[-1] == str(again)
+
+
 def test_gates_print_what_is_allowed(tmp_path, capsys):
     assert command.main(["gates", str(tmp_path)]) == 0
     assert "not run" in capsys.readouterr().out
