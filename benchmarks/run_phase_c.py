@@ -14,7 +14,7 @@ import argparse
 import json
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -22,6 +22,7 @@ from typing import Any
 from benchmarks import runner
 from benchmarks.config import ConfigError, EncoderConfig, RunConfig
 from benchmarks.datasets.base import DatasetError
+from benchmarks.datasets.longmemeval import OFFICIAL_QUESTIONS, RELEASED_DENOMINATOR
 from benchmarks.metrics.intervals import bootstrap, paired
 from benchmarks.metrics.longmemeval import CUTOFFS
 from benchmarks.results import Record, Slice, read_manifest, read_records, select
@@ -138,6 +139,14 @@ def _pairs(records: Sequence[Record], systems: Sequence[str], budget: int) -> di
     return found
 
 
+def _as_released(suite: dict[str, Any], questions: Collection[Record]) -> bool | None:
+    """Return whether an official file has 500 questions and 419 counted; None for any other."""
+    if not str(suite["label"]).startswith("official"):
+        return None
+    counted = sum("released" in record.groups for record in questions)
+    return (len(questions), counted) == (OFFICIAL_QUESTIONS, RELEASED_DENOMINATOR)
+
+
 def summarize(config: RunConfig) -> dict[str, Any]:
     """Return the machine-readable report, from records alone."""
     records = read_records(config.output)
@@ -163,6 +172,7 @@ def summarize(config: RunConfig) -> dict[str, Any]:
         "answerable": sum(r.counted for r in questions),
         "released_denominator": sum("released" in r.groups for r in questions),
         "abstentions": sum(not r.answerable for r in questions),
+        "as_the_release_counts": _as_released(suite, questions),
         "systems": {name: _system(records, name, budget, config.cutoffs) for name in names},
         "paired": _pairs(records, names, budget),
         "peak_rss_mib": manifest.get("peak_rss_mib"),

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import hashlib
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from benchmarks import run_phase_c
 from benchmarks.datasets import longmemeval
+from benchmarks.results import read_records
 from benchmarks.systems.hybrid import DIAGNOSTIC
 
 ROOT = Path(__file__).parents[2]
@@ -51,6 +53,7 @@ def test_the_specified_command_reports_both_systems_after_packing(tmp_path, caps
     assert report["encoder_is_semantic"] is False
     assert (report["questions"], report["answerable"], report["abstentions"]) == (5, 4, 1)
     assert report["released_denominator"] == 3
+    assert report["as_the_release_counts"] is None
     assert {"evicortex", DIAGNOSTIC} <= set(report["systems"])
     for entry in report["systems"].values():
         assert entry["failed"] == 0
@@ -64,6 +67,17 @@ def test_the_specified_command_reports_both_systems_after_packing(tmp_path, caps
     shown = capsys.readouterr().out
     assert "NOT official" in shown
     assert report["allowed_claim"] in shown
+
+
+def test_an_official_file_is_held_to_the_released_counts(tmp_path):
+    run(tmp_path, "--model", "hashing-diagnostic", "--systems", "bm25", *SPECIFIED)
+    records = read_records(tmp_path / "report.run")
+    counted = [replace(records[0], groups=("released",))] * 419
+    rest = [replace(records[0], groups=())] * 81
+    official = {"label": "official S"}
+    assert run_phase_c._as_released(official, [*counted, *rest]) is True
+    assert run_phase_c._as_released(official, [*counted[1:], *rest]) is False
+    assert run_phase_c._as_released({"label": "unofficial"}, records) is None
 
 
 def test_a_model_that_is_not_pinned_is_refused(tmp_path, capsys):

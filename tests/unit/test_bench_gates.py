@@ -200,7 +200,7 @@ def test_what_a_passed_gate_says_is_allowed_word_for_word():
     wording = "On locomo, EviCortex is better than hybrid chunks."
     assert overclaims(f"Hello. {wording}", [passed("other")])
     assert overclaims(f"Hello. {wording}", [passed("external", wording)]) == []
-    assert overclaims("It is better than hybrid X.", [passed("external", wording)]) == []
+    assert overclaims("It is better than hybrid X.", [passed("external", wording)])
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
