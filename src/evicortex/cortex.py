@@ -10,7 +10,15 @@ from typing import Literal, TypeVar
 from evicortex.errors import ClosedError, InputError
 from evicortex.ledger.purge import Selector
 from evicortex.opening import connect
-from evicortex.pipeline import beliefs, extraction, maintenance, recall, remember, times
+from evicortex.pipeline import (
+    beliefs,
+    conversation,
+    extraction,
+    maintenance,
+    recall,
+    remember,
+    times,
+)
 from evicortex.pipeline.wiring import Rooms
 from evicortex.protocols import ClaimExtractor, Clock, Embedder, Reranker, TokenCounter
 from evicortex.settings import Settings
@@ -233,6 +241,26 @@ class EviCortex:
             self._open, namespace, draft, extractor, _several(previous, "previous")
         )
 
+    def conversation(
+        self,
+        namespace: str,
+        session: str,
+        *,
+        extractor: ClaimExtractor | None = None,
+        context_turns: int = 6,
+    ) -> Conversation:
+        """Return a session to which turns are said, each extracted with those before it.
+
+        ``context_turns`` (0 to 64) earlier turns of the session are read, never cited. A session
+        that is stored already goes on where it stopped.
+
+        Raises:
+            InputError: ``session`` is blank, or ``context_turns`` out of range.
+        """
+        return Conversation(
+            conversation.Turns(self._open, namespace, session, extractor, context_turns)
+        )
+
     def get_extraction(self, namespace: str, evidence_id: str) -> ExtractionRecord:
         """Return the newest extraction record of an evidence; raises NotFoundError."""
         return beliefs.get_extraction(self._open, namespace, evidence_id)
@@ -407,3 +435,40 @@ class EviCortex:
     def capabilities(self) -> Capabilities:
         """Return which channels and providers are really on, and why one is off."""
         return maintenance.capabilities(self._open)
+
+
+class Conversation:
+    """One session as it goes on; made by :meth:`EviCortex.conversation`."""
+
+    def __init__(self, turns: conversation.Turns) -> None:
+        self._turns = turns
+
+    @property
+    def context(self) -> tuple[tuple[str | None, str], ...]:
+        """What the next turn is read with: (actor, text), oldest first."""
+        return self._turns.context
+
+    def say(
+        self,
+        content: str,
+        *,
+        actor: str | None = None,
+        role: str | None = None,
+        source: str | None = None,
+        external_id: str | None = None,
+        occurred_at: TimeInput | None = None,
+        authority: Authority | str | None = None,
+        metadata: Mapping[str, Json] | None = None,
+    ) -> ExtractionReceipt:
+        """Remember one turn with its claims, as :meth:`EviCortex.remember_extracted` does."""
+        draft = EvidenceDraft(
+            content=content,
+            actor=actor,
+            role=role,
+            source=source,
+            external_id=external_id,
+            occurred_at=occurred_at,
+            authority=authority,
+            metadata=metadata or {},
+        )
+        return self._turns.say(draft)

@@ -360,6 +360,22 @@ def by_external_id(tx: Transaction, ns: NamespaceRow, external_id: str) -> Evide
     return None if row_id is None else fetch(tx, ns, [row_id])[row_id]
 
 
+def newest_of_session(
+    tx: Transaction, ns: NamespaceRow, session: str, *, limit: int
+) -> tuple[Evidence, ...]:
+    """Return the last recorded evidence of a session, at most ``limit``, oldest first."""
+    lo, hi = keys.row_range(ns.namespace_id)
+    rows = tx.connection.execute(
+        "SELECT row_id FROM evidence WHERE row_id >= ? AND row_id < ? AND session_id = "
+        "(SELECT session_id FROM sessions WHERE namespace_id = ? AND name = ?) "
+        "ORDER BY row_id DESC LIMIT ?",
+        (lo, hi, ns.namespace_id, session, limit),
+    )
+    row_ids = [row[0] for row in rows][::-1]
+    found = fetch(tx, ns, row_ids)
+    return tuple(found[row_id] for row_id in row_ids)
+
+
 def row_ids_of(tx: Transaction, ns: NamespaceRow, evidence_ids: Iterable[str]) -> list[int]:
     """Return the row ids of those of ``evidence_ids`` that exist, in the order given."""
     rows = tx.connection.executemany(
