@@ -109,11 +109,12 @@ class _Namespace:
         kind = self._random.choices(
             ("new", "change", "correct", "late", "deny", "copy"), (4, 4, 1.5, 1.5, 1.5, 1)
         )[0]
-        earlier = [s for s in self.said if PREDICATES[s.statement.predicate] == "single"]
+        latest = {_key(said.statement): said for said in self.said}
+        earlier = [s for key, s in latest.items() if PREDICATES[key[1]] == "single"]
         positive = [
             s
-            for s in self.said
-            if PREDICATES[s.statement.predicate] == "multi" and not s.statement.negative
+            for key, s in latest.items()
+            if PREDICATES[key[1]] == "multi" and not s.statement.negative
         ]
         if kind in ("change", "correct", "late") and earlier:
             return self._about(kind, self._random.choice(earlier))
@@ -190,6 +191,12 @@ class _Namespace:
         what = predicate.replace("_", " ")
         text = f"What is {subject}'s {what}?"
         return Query(query_id, text, last), _refusal(query_id, "never said")
+
+
+def _key(statement: Statement) -> tuple[str, str, str | None]:
+    """Return what one statement can change: a predicate, or one value of several."""
+    single = PREDICATES[statement.predicate] == "single"
+    return statement.subject, statement.predicate, None if single else statement.value
 
 
 def _refusal(query_id: str, category: str) -> Label:
