@@ -92,6 +92,7 @@ _ASK_BACK = re.compile(r"\b(?:return\w*|back)\b", re.IGNORECASE)
 _ASK_CLOCK = re.compile(
     r"\b(?:what|which|at\s+what|your|preferred)\s+(?:tim(?:e|ing))\b|\btiming\b", re.IGNORECASE
 )
+_ASK_KIND = re.compile(r"\b(?:kind|type|sort|category|genre)s?\b", re.IGNORECASE)
 _QUESTION = re.compile(r"[^.!?]*\?")
 _NOTHING = Asked(None, None, False, False)
 
@@ -118,8 +119,8 @@ def asked(previous: str | None) -> Asked:
         ahead = "travels_on" if travels else "plans_on"
         day = "returns_on" if _ASK_BACK.search(text) else ahead
     clock = bool(_ASK_CLOCK.search(text))
-    place_asked = places.pop() if len(places) == 1 else None
-    return Asked(place_asked, day, clock, bool(place_asked or places or day or clock))
+    known = places or day or clock or _ASK_KIND.search(text)
+    return Asked(places.pop() if len(places) == 1 else None, day, clock, bool(known))
 
 
 class Topic(NamedTuple):
