@@ -119,8 +119,8 @@ def asked(previous: str | None) -> Asked:
         ahead = "travels_on" if travels else "plans_on"
         day = "returns_on" if _ASK_BACK.search(text) else ahead
     clock = bool(_ASK_CLOCK.search(text))
-    known = places or day or clock or _ASK_KIND.search(text)
-    return Asked(places.pop() if len(places) == 1 else None, day, clock, bool(known))
+    known = bool(places or day or clock or _ASK_KIND.search(text))
+    return Asked(places.pop() if len(places) == 1 else None, day, clock, known)
 
 
 class Topic(NamedTuple):
