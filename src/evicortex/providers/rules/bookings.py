@@ -20,8 +20,10 @@ from evicortex.types import Granularity, Span
 
 _WANTED = (
     r"(?:flights?|tables?|restaurants?|reservations?|tickets?|events?|concerts?|games?|shows?"
-    r"|hotels?|rooms?|rides?|cabs?|taxis?|things\s+to\s+do|something\s+to\s+do|place\s+to\s+eat"
-    r"|round\s?trips?|one[- ]way|return\s+trip|trip|appointments?)"
+    r"|hotels?|rooms?|rides?|cabs?|taxis?|things\s+to\s+do|something\s+to\s+do"
+    r"|places?\s+to\s+(?:eat|stay|visit)|round\s?trips?|one[- ]way|return\s+trip|trip"
+    r"|appointments?|bus(?:es)?|trains?|rental\s+cars?|dentists?|doctors?|therapists?"
+    r"|(?:hair\s?)?(?:stylists?|salons?)|attractions?|museums?|weather|forecast|apartments?)"
 )
 _TASK = re.compile(
     r"\b(?:(?:find|book|reserve|search|get|show|look|looking|searching|want|need|like|help|make|save|check)"
@@ -43,7 +45,7 @@ _TOLD = re.compile(
     re.IGNORECASE,
 )
 _TOPIC_TRAVEL = re.compile(
-    r"\b(?:flights?|fly\w*|depart\w*|travel\w*|trip|leav\w+|journey|airline|airport|cab|taxi|rides?|from\s+[A-Z]\w+(?:\s[A-Z]\w+)?\s+to\s+[A-Z]|round\s?trip|one[- ]way)\b",
+    r"\b(?:flights?|fly\w*|depart\w*|travel\w*|trip|leav\w+|journey|airline|airport|cab|taxi|rides?|bus(?:es)?|trains?|from\s+[A-Z]\w+(?:\s[A-Z]\w+)?\s+to\s+[A-Z]|round\s?trip|one[- ]way)\b",
     re.IGNORECASE,
 )
 _FROM = re.compile(
