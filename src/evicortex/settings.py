@@ -27,6 +27,7 @@ _VARIABLES: Mapping[str, tuple[str, str, Callable[[str], object]]] = {
     "EVICORTEX_LITERAL_CAP": ("literal", "max_rows", int),
     "EVICORTEX_EXTRACTION_TIMEOUT": ("extraction", "timeout_seconds", float),
     "EVICORTEX_CUT": ("packing", "cut", _boolean),
+    "EVICORTEX_RANKER": ("fusion", "ranker", _boolean),
 }
 """Variable: (part of the options, field, reader). Durations are in seconds."""
 

@@ -36,7 +36,8 @@ def forms(
     similarities=None,
     **policy,
 ):
-    cutter = Cutter(CuttingPolicy(**({"whole_share": 0.35} | policy)), QUERY, budget, words)
+    usual = {"whole_share": 0.35, "first_share": 1 / 3, "later_share": 0.1}
+    cutter = Cutter(CuttingPolicy(**(usual | policy)), QUERY, budget, words)
     return list(
         cutter.forms(
             content,
@@ -75,6 +76,19 @@ def test_a_turn_of_no_more_pieces_than_allowed_is_whole():
     assert forms(text, used=50)[0] == (Span(0, len(text)),)
     assert forms(text, used=80) == [(Span(0, 16),)]
     assert forms("My cat.", used=80)[0] == (Span(0, 7),)
+
+
+def test_by_default_a_long_turn_is_whole_until_it_does_not_fit():
+    caps = {"first_share": CuttingPolicy().first_share, "later_share": CuttingPolicy().later_share}
+    assert forms(LONG, used=0, room=600, budget=600, long_turn=20, **caps)[0] == (
+        Span(0, len(LONG)),
+    )
+    narrow = forms(LONG, used=0, room=40, budget=600, long_turn=20, **caps)[1]
+    assert sum(words(LONG[start:end]) for start, end in narrow) <= 40
+
+
+def test_a_short_turn_is_whole_or_left_out():
+    assert forms(used=90, never_cut=15) == [WHOLE]
 
 
 def test_a_short_turn_is_never_cut():

@@ -127,3 +127,8 @@ def test_impossible_weights_are_refused(wrong: dict[str, float]) -> None:
 def test_impossible_gates_are_refused(wrong: dict[str, float]) -> None:
     with pytest.raises(InputError, match="gate"):
         FusionWeights(**wrong)
+
+
+def test_a_ranker_without_candidates_is_refused() -> None:
+    with pytest.raises(InputError, match="ranker_candidates"):
+        FusionWeights(ranker_candidates=0)

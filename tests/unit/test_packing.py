@@ -26,6 +26,7 @@ class Guess(Words):
 
 
 WORDS = Words()
+UNCUT = PackingPolicy(cut=False)
 
 
 def codes(packed):
@@ -90,6 +91,7 @@ def test_what_does_not_fit_is_skipped_and_what_follows_may_fit(candidate):
         ],
         budget=14,
         counter=WORDS,
+        policy=UNCUT,
     )
     assert [item.evidence_id for item in packed.items] == ["ev_0001", "ev_0003"]
     assert reasons(packed) == [("ev_0002", "budget", 12)]
@@ -99,10 +101,10 @@ def test_what_does_not_fit_is_skipped_and_what_follows_may_fit(candidate):
 def test_a_session_header_is_charged_when_the_session_opens(candidate):
     opened = [candidate("one", position=1), candidate("two", position=2)]
     other = [candidate("one", position=1), candidate("two", position=2, day=9)]
-    assert len(pack(opened, budget=12, counter=WORDS).items) == 2
-    assert len(pack(other, budget=15, counter=WORDS).items) == 1
-    assert len(pack(other, budget=16, counter=WORDS).items) == 2
-    assert pack(other, budget=15, counter=WORDS).omitted[0].tokens == 7
+    assert len(pack(opened, budget=12, counter=WORDS, policy=UNCUT).items) == 2
+    assert len(pack(other, budget=15, counter=WORDS, policy=UNCUT).items) == 1
+    assert len(pack(other, budget=16, counter=WORDS, policy=UNCUT).items) == 2
+    assert pack(other, budget=15, counter=WORDS, policy=UNCUT).omitted[0].tokens == 7
 
 
 def test_sessions_that_share_a_day_are_named_and_the_name_is_charged(candidate):
@@ -112,7 +114,7 @@ def test_sessions_that_share_a_day_are_named_and_the_name_is_charged(candidate):
         candidate("three", position=3, session=None),
         candidate("four", position=4, session="a"),
     ]
-    packed = pack(candidates, budget=1000, counter=WORDS)
+    packed = pack(candidates, budget=1000, counter=WORDS, policy=UNCUT)
     assert packed.text.splitlines() == [
         "<memory>",
         "## 8 May 2023 · session a",
@@ -125,9 +127,9 @@ def test_sessions_that_share_a_day_are_named_and_the_name_is_charged(candidate):
         "</memory>",
     ]
     for budget in range(packed.token_count + 1):
-        smaller = pack(candidates, budget=budget, counter=WORDS)
+        smaller = pack(candidates, budget=budget, counter=WORDS, policy=UNCUT)
         assert smaller.token_count == WORDS.count(smaller.text) <= budget
-    assert pack(candidates, budget=packed.token_count, counter=WORDS) == packed
+    assert pack(candidates, budget=packed.token_count, counter=WORDS, policy=UNCUT) == packed
 
 
 def test_a_session_on_two_days_has_a_header_for_each(candidate):
@@ -274,18 +276,23 @@ def test_an_empty_pack_because_all_is_excluded_or_superseded(candidate):
 
 
 def test_an_empty_pack_because_of_the_budget_says_what_the_best_item_needs(candidate):
-    packed = pack([candidate("one two"), candidate("three", position=2)], budget=8, counter=WORDS)
+    packed = pack(
+        [candidate("one two"), candidate("three", position=2)],
+        budget=8,
+        counter=WORDS,
+        policy=UNCUT,
+    )
     assert packed.text == ""
     details = packed.diagnostics[0].details
     assert details == {"reason": "budget", "evidence_id": "ev_0001", "tokens": 10}
     assert "needs 10" in packed.diagnostics[0].message
-    assert pack([candidate("one two")], budget=10, counter=WORDS).token_count == 10
+    assert pack([candidate("one two")], budget=10, counter=WORDS, policy=UNCUT).token_count == 10
     assert reasons(packed) == [("ev_0001", "budget", 8), ("ev_0002", "budget", 7)]
 
 
 def test_the_best_item_alone_counts_for_what_is_needed(candidate):
     candidates = [candidate("one two three"), candidate("four", position=2)]
-    packed = pack(candidates, budget=9, counter=WORDS)
+    packed = pack(candidates, budget=9, counter=WORDS, policy=UNCUT)
     assert [item.evidence_id for item in packed.items] == ["ev_0002"]
     assert "empty_pack" not in codes(packed)
 

@@ -88,7 +88,7 @@ class FusionWeights:
     )
     gate_from: float = 0.2
     gate_over: float = 0.4
-    ranker: bool = False
+    ranker: bool = True
     ranker_candidates: int = 200
 
     def __post_init__(self) -> None:

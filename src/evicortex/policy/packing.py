@@ -60,7 +60,7 @@ class PackingPolicy:
     """
 
     include_superseded: bool = False
-    cut: bool = False
+    cut: bool = True
     cutting: CuttingPolicy = field(default_factory=CuttingPolicy)
     add_neighbours: bool = False
     neighbours: NeighbourPolicy = field(default_factory=NeighbourPolicy)
