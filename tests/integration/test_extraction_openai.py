@@ -433,9 +433,9 @@ def test_it_keeps_the_contract_of_an_extractor(make):
 @contextmanager
 def packaged_model():
     """A real small model behind its own server; needs two optional packages, or skips."""
-    url = os.environ.get("EVICORTEX_TEST_LLM_URL")
+    url = os.environ.get("OPENAI_COMPATIBLE_TEST_URL")
     if not url:
-        pytest.skip("set EVICORTEX_TEST_LLM_URL to an OpenAI-compatible server to run this")
+        pytest.skip("set OPENAI_COMPATIBLE_TEST_URL to an OpenAI-compatible server to run this")
     client = JsonClient(url, timeout_seconds=300)
     try:
         yield client
