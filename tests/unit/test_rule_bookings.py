@@ -70,6 +70,15 @@ EVENT = "Help me find an event."
         ("Find me a table for 6:45 pm.", [("plans_at_time", "6:45 pm")]),
         ("Can you find me an event in Anaheim, CA?", [("plans_in", "Anaheim, CA")]),
         ("Find a cab to Hop Creek Pub.", [("travels_to", "Hop Creek Pub")]),
+        (
+            "Book a table at The Grill in Napa.",
+            [("plans_venue", "The Grill"), ("plans_in", "Napa")],
+        ),
+        ("Book a table at Bob & Mary Bar, please.", [("plans_venue", "Bob & Mary Bar")]),
+        ("Book a table at Sino and Search again.", [("plans_venue", "Sino")]),
+        ("Book a table at Okay.", []),
+        ("Find me a flight to Premium Economy from the United Airlines.", []),
+        ("Find me a restaurant at Monday.", []),
     ],
 )
 def test_a_request_states_a_plan_in_detail(text, found):

@@ -24,7 +24,6 @@ NAME = (
     rf"{NAME_WORD}){{0,4}}"
 )
 _NAME = re.compile(NAME)
-_SPACES = re.compile(r"\s*")
 _AFTER_COMMA = re.compile(rf",\s?(?P<state>{either(map(re.escape, STATES))}|[A-Z]{{2}})\b")
 _THE = re.compile(r"(?:the|a|an|my|our|some|this)\s+", re.IGNORECASE)
 _WORD = re.compile(r"(?!-)[^\s,.;:!?()\"\x01…—–]+(?:[.](?=\w))?[^\s,.;:!?()\"\x01…—–]*")
@@ -264,10 +263,3 @@ CLOCK = re.compile(
     re.IGNORECASE,
 )
 """A time of the day."""
-
-
-def skip_space(plain: str, at: int) -> int:
-    """Return where the next word begins."""
-    match = _SPACES.match(plain, at)
-    assert match is not None
-    return match.end()
