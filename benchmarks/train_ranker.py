@@ -146,6 +146,7 @@ def scores(rooms: Rooms, ranker: Ranker | None, chosen: Sequence[Case]) -> dict[
                 case.query.text,
                 budget_tokens=budget,
                 query_actor=case.query.query_actor,
+                show_times=False,
                 **_NO_FILTER,
             )
             shown = {item.external_id: item.text for item in pack.items if item.external_id}
@@ -215,6 +216,11 @@ def record(
     }
 
 
+def text_of(said: Mapping[str, Any]) -> str:
+    """Return a training record as the text of its file."""
+    return json.dumps(said, indent=1, ensure_ascii=False) + "\n"
+
+
 def main(arguments: Sequence[str] | None = None) -> int:
     """Train, write and report; returns 0."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.train_ranker", description=__doc__)
@@ -244,8 +250,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             ranked.close()
         plain.close()
     (options.out / ranking.WEIGHTS).write_bytes(weights)
-    text = json.dumps(said, indent=1, ensure_ascii=False) + "\n"
-    (options.out / ranking.RECORD).write_text(text, encoding="utf-8")
+    (options.out / ranking.RECORD).write_text(text_of(said), encoding="utf-8")
     print(json.dumps(said.get("figures", {}), indent=1))
     print(f"{len(every)} questions, weights {said['weights_sha256']}")
     return 0
