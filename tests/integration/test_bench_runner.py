@@ -27,6 +27,7 @@ from benchmarks.results import (
 from benchmarks.systems import catalog
 from benchmarks.systems.base import Packed
 from benchmarks.systems.controls import NoMemory
+from benchmarks.systems.hybrid import DIAGNOSTIC
 
 ROOT = Path(__file__).parents[2]
 TABLE = {
@@ -68,7 +69,9 @@ def test_a_run_writes_a_record_for_every_question_system_and_budget(tmp_path):
     assert manifest["complete"]
     assert manifest["encoder_is_semantic"] is False
     assert manifest["suites"]["synthetic"]["sha256"]
-    assert {row.system for row in read_ingests(folder)} == set(TABLE["systems"])
+    named = {row.system for row in read_ingests(folder)}
+    assert named == {"bm25", "oracle evidence", DIAGNOSTIC, "evicortex, lexical"}
+    assert {record.system for record in records} == named
     oracle = select(records, suite="synthetic", system="oracle evidence", budget=256)
     assert set(oracle.values("all")) == {1.0}
     again = runner.run(configuration(tmp_path), say=quiet)
