@@ -256,7 +256,6 @@ def extractors(options: argparse.Namespace, labelled: Labelled) -> list[ClaimExt
     ]
     if options.endpoint:
         from evicortex.providers.extraction_openai import OpenAICompatibleExtractor
-
         from evicortex.providers.http_json import JsonClient
 
         client = JsonClient(options.endpoint, timeout_seconds=options.timeout)
