@@ -102,3 +102,26 @@ def test_a_blank_turn_is_no_failure_of_the_encoder(tmp_path: Path) -> None:
         assert (report.indexed, report.missing, report.failed) == (0, 0, 0)
         pack = cortex.recall("n", "Rome", budget_tokens=100)
         assert "semantic_stale" not in {each.code for each in pack.diagnostics}
+
+
+def test_old_words_stay_when_what_replaced_them_was_said_later(cortex: EviCortex) -> None:
+    lives = {"subject": "Ann", "predicate": "lives_in"}
+    cortex.remember(
+        "n",
+        "I live in Berlin.",
+        actor="Ann",
+        occurred_at="2025-01-01T00:00:00Z",
+        claims=[ClaimDraft(**lives, object="Berlin")],  # type: ignore[arg-type]
+    )
+    cortex.remember(
+        "n",
+        "I moved to Lisbon last Saturday.",
+        actor="Ann",
+        occurred_at="2025-03-09T00:00:00Z",
+        claims=[ClaimDraft(**lives, object="Lisbon", valid_from="2025-03-01T00:00:00Z")],  # type: ignore[arg-type]
+    )
+    asked = "Where does Ann live?"
+    between = cortex.recall("n", asked, budget_tokens=200, as_of="2025-03-05T00:00:00Z")
+    after = cortex.recall("n", asked, budget_tokens=200, as_of="2025-03-10T00:00:00Z")
+    assert [item.text for item in between.items] == ["I live in Berlin."]
+    assert [item.text for item in after.items] == ["I moved to Lisbon last Saturday."]

@@ -202,6 +202,9 @@ def _beliefs(
         known_at=question.known_at,
         order=rooms.options.authorities,
     )
+    # What replaced it may have been said after the time asked: then the old words are the best
+    # that may be shown, and leaving them out would show nothing at all.
+    ends = {row: end for row, end in ends.items() if sight.shows_any(end.row_ids)}
     wanted = {evidence_id for end in ends.values() for evidence_id in end.evidence_ids}
     newer = of_evidence(wanted)
     by_id = {claim.claim_id: claim for group in newer.values() for claim in group}

@@ -108,6 +108,12 @@ class Sight:
         """How many rows are allowed."""
         return len(self.rows) if self.mask is None else int(self.mask.sum())
 
+    def shows_any(self, row_ids: Sequence[int]) -> bool:
+        """Return whether any of these rows may be seen."""
+        found = self.rows.index(row_ids)
+        found = found[found >= 0]
+        return bool(len(found)) and (self.mask is None or bool(self.mask[found].any()))
+
     def row_id(self, position: int) -> int:
         """Return the row id of a position of this namespace."""
         return self.ns.namespace_id << POSITION_BITS | position
