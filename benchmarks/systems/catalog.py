@@ -10,7 +10,7 @@ from benchmarks.systems import controls, crossed
 from benchmarks.systems.base import CountTokens, LabelledControl, System
 from benchmarks.systems.bm25 import BM25
 from benchmarks.systems.dense import Dense, SharedEncoder
-from benchmarks.systems.evicortex import EviCortexSystem, ablated
+from benchmarks.systems.evicortex import EviCortexSystem, ablated, unranked
 from benchmarks.systems.hybrid import DIAGNOSTIC, HybridChunks, HybridConfig
 from benchmarks.systems.longmemeval_retriever import LongMemEvalRetriever
 from benchmarks.systems.rrf import ReciprocalRankFusion
@@ -51,9 +51,11 @@ def _evicortex(
     vectors: bool = True,
     declared: bool = False,
     named: bool = True,
+    ranker: bool = True,
 ) -> Maker:
     def make(bench: Bench, folder: Path) -> System:
         settings = ablated(*off, settings=bench.settings) if off else bench.settings
+        settings = settings if ranker else unranked(settings)
         return EviCortexSystem(
             folder / "ledger.db",
             name=name,
@@ -96,6 +98,7 @@ SYSTEMS: Mapping[str, Maker] = {
     ),
     "evicortex": _evicortex("evicortex"),
     "evicortex, lexical": _evicortex("evicortex, lexical", vectors=False),
+    "evicortex, ranker off": _evicortex("evicortex, ranker off", ranker=False),
     "evicortex, declared claims": _evicortex("evicortex, declared claims", declared=True),
     "evicortex, claims channel off": _evicortex(
         "evicortex, claims channel off", off=("claims",), declared=True

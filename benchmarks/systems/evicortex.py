@@ -134,6 +134,12 @@ def ablated(*channels: str, settings: Settings | None = None) -> Settings:
     return replace(base, options=replace(base.options, fusion=fusion))
 
 
+def unranked(settings: Settings) -> Settings:
+    """Return settings without the learned ranker: the hand fusion alone."""
+    fusion = replace(settings.options.fusion, ranker=False)
+    return replace(settings, options=replace(settings.options, fusion=fusion))
+
+
 def weighted(**weights: float) -> Settings:
     """Return settings with these weights of the hybrid fusion, the others as they are."""
     base = Settings()

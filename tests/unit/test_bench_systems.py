@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 import typing
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from itertools import pairwise
 
@@ -17,7 +18,13 @@ from benchmarks.systems.base import Piece, merged, pack_greedily, pack_pieces, s
 from benchmarks.systems.bm25 import BM25
 from benchmarks.systems.chunks import RecordLog, large_chunks, sentences, small_chunks
 from benchmarks.systems.dense import Dense, SharedEncoder
-from benchmarks.systems.evicortex import EviCortexSystem, ablated, pseudonym, weighted
+from benchmarks.systems.evicortex import (
+    EviCortexSystem,
+    ablated,
+    pseudonym,
+    unranked,
+    weighted,
+)
 from benchmarks.systems.hybrid import DIAGNOSTIC, HybridChunks, HybridConfig, ScanOverflowError
 from benchmarks.systems.longmemeval_retriever import LongMemEvalRetriever
 from benchmarks.systems.rrf import ReciprocalRankFusion
@@ -323,6 +330,8 @@ def test_ablations_change_what_they_say_and_nothing_else(tmp_path):
     assert off.hybrid.turn == default.hybrid.turn
     assert weighted(actor=9.0).options.fusion.hybrid.actor == 9.0
     assert weighted(actor=9.0).options.fusion.lexical == default.lexical
+    assert default.ranker
+    assert unranked(ablated()).options.fusion == replace(default, ranker=False)
     assert pseudonym("Ann") == pseudonym("Ann") != pseudonym("Bob")
     system = EviCortexSystem(tmp_path / "n.db", embedder=None, named=False)
     system.ingest("a", TALK)
