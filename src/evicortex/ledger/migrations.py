@@ -269,6 +269,18 @@ def state(connection: apsw.Connection, path: str) -> int:
         LedgerVersionError: a newer program wrote it.
         CorruptLedgerError: its record of migrations is not this program's.
     """
+    if connection.in_transaction:
+        return _state(connection, path)
+    # One snapshot: another process may be making the file a ledger between two of the looks.
+    connection.execute("BEGIN")
+    try:
+        return _state(connection, path)
+    finally:
+        if connection.in_transaction:
+            connection.execute("ROLLBACK")
+
+
+def _state(connection: apsw.Connection, path: str) -> int:
     try:
         application = connection.pragma("application_id")
         version = connection.pragma("user_version")
