@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.datasets import locomo, locomo_plus, needles, realtalk
-from benchmarks.datasets.base import Conversation, Label, Query
+from benchmarks.datasets.base import Conversation, Dataset, Label, Query
 from benchmarks.metrics.intervals import bootstrap, paired
 from benchmarks.metrics.retrieval import any_evidence, strict_evidence
 from benchmarks.systems.base import CountTokens, System
@@ -68,25 +68,25 @@ def _answerable(
         )
 
 
+def answerable_suite(dataset: Dataset, *, left_out: str | None) -> Suite:
+    """Return the questions with gold, but for one category, scored strictly."""
+    chosen = list(_answerable(dataset.conversations, left_out))
+    return Suite(dataset.source.name, dataset.digest, dataset.label, _strict, chosen)
+
+
 def suites(options: argparse.Namespace) -> list[Suite]:
     """Return the suites that were asked for."""
     found: list[Suite] = []
     if options.locomo:
-        data = locomo.load(options.locomo)
-        chosen = list(_answerable(data.conversations, "adversarial"))
-        found.append(Suite("locomo", data.digest, data.label, _strict, chosen))
+        found.append(answerable_suite(locomo.load(options.locomo), left_out="adversarial"))
     if options.realtalk:
-        data = realtalk.load(options.realtalk)
-        chosen = list(_answerable(data.conversations, None))
-        found.append(Suite("realtalk", data.digest, data.label, _strict, chosen))
+        found.append(answerable_suite(realtalk.load(options.realtalk), left_out=None))
     if options.implicit:
         digest, label, items = locomo_plus.load(options.implicit, options.haystack)
         chosen = list(_answerable(items, None))
         found.append(Suite("implicit", digest, label, _any, chosen))
     if options.needles:
-        data = needles.load(options.needles, options.record)
-        chosen = list(_answerable(data.conversations, None))
-        found.append(Suite("needles", data.digest, data.label, _strict, chosen))
+        found.append(answerable_suite(needles.load(options.needles, options.record), left_out=None))
     return found
 
 

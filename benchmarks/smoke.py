@@ -14,15 +14,15 @@ import statistics
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
 from benchmarks.datasets import locomo
-from benchmarks.datasets.base import Conversation, Dataset, Query, Turn
+from benchmarks.datasets.base import Dataset, Turn
 from benchmarks.metrics.intervals import bootstrap, paired
-from benchmarks.metrics.retrieval import strict_evidence
+from benchmarks.run_recall import answerable_suite, measure
 from benchmarks.systems.base import System
 from benchmarks.systems.bm25 import BM25
 from benchmarks.systems.evicortex import EviCortexSystem
@@ -32,41 +32,17 @@ BUDGETS = (512, 1024, 2048)
 DEFAULT_DATA = Path("../shared/data/locomo/locomo_dev6.json")
 
 
-def _answerable(conversation: Conversation) -> Iterator[Query]:
-    for query in conversation.queries:
-        label = conversation.labels[query.query_id]
-        if label.category in locomo.ANSWERABLE and label.gold:
-            yield query
-
-
-def measure_recall(dataset: Dataset, system: System) -> dict[int, list[float]]:
-    """Return, for each budget, strict all-evidence recall question by question."""
-    values: dict[int, list[float]] = {budget: [] for budget in BUDGETS}
-    for conversation in dataset.conversations:
-        system.ingest(conversation.conversation_id, conversation.turns)
-        texts = {turn.turn_id: turn.text for turn in conversation.turns}
-        for query in _answerable(conversation):
-            label = conversation.labels[query.query_id]
-            for budget in BUDGETS:
-                packed = system.ask(conversation.conversation_id, query, budget)
-                if packed.token_count > budget:
-                    raise AssertionError(f"{system.name} broke the budget on {query.query_id}")
-                values[budget].append(
-                    strict_evidence(label.gold, packed.shown, texts, label.answer)
-                )
-    return values
-
-
 def recall_report(dataset: Dataset, count: Callable[[str], int], folder: Path) -> dict[str, Any]:
     """Compare plain BM25 with EviCortex without a model, paired by question."""
+    suite = answerable_suite(dataset, left_out="adversarial")
     clusters = [
         conversation.conversation_id
-        for conversation in dataset.conversations
-        for _ in _answerable(conversation)
+        for conversation, queries in suite.conversations
+        for _ in queries
     ]
     evicortex = EviCortexSystem(folder / "recall.db", name="evicortex, no model", embedder=None)
     systems: list[System] = [BM25(count), evicortex]
-    values = {system.name: measure_recall(dataset, system) for system in systems}
+    values = {system.name: measure(suite, system, BUDGETS)[0] for system in systems}
     for system in systems:
         system.close()
     base = values[systems[0].name]
@@ -198,7 +174,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return 2
     dataset = locomo.load(options.data)
     turns = [turn for conversation in dataset.conversations for turn in conversation.turns]
-    asked = [query.text for c in dataset.conversations for query in _answerable(c)]
+    suite = answerable_suite(dataset, left_out="adversarial")
+    asked = [query.text for _, queries in suite.conversations for query in queries]
     questions = random.Random(1).sample(asked, min(200, len(asked)))
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)

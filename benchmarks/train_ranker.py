@@ -33,7 +33,7 @@ from evicortex.opening import connect
 from evicortex.pipeline import recall as recalling
 from evicortex.pipeline.opinions import opinions
 from evicortex.pipeline.ranking import look_closer
-from evicortex.pipeline.sight import check_question, look
+from evicortex.pipeline.sight import Question, check_question, look
 from evicortex.pipeline.wiring import RoomOptions, Rooms
 from evicortex.policy import ranking
 from evicortex.policy.ranking import Ranker
@@ -102,15 +102,19 @@ def opened(path: Path, encoder: SharedEncoder, *, ranker: bool) -> Rooms:
     )
 
 
-def example(rooms: Rooms, conversation: Conversation, query: Query, label: Label) -> Example:
-    """Return what the ranker would see of a question, with the gold turns marked."""
-    question = check_question(
+def _asked(rooms: Rooms, conversation: Conversation, query: Query) -> Question:
+    return check_question(
         rooms,
         conversation.conversation_id,
         query.text,
         query_actor=query.query_actor,
         **_NO_FILTER,
     )
+
+
+def example(rooms: Rooms, conversation: Conversation, query: Query, label: Label) -> Example:
+    """Return what the ranker would see of a question, with the gold turns marked."""
+    question = _asked(rooms, conversation, query)
     with rooms.ledger.read() as tx:
         ns = tx.namespace(conversation.conversation_id)
         assert ns is not None
@@ -139,16 +143,9 @@ def scores(rooms: Rooms, ranker: Ranker | None, chosen: Sequence[Case]) -> dict[
     found: dict[int, list[float]] = {budget: [] for budget in BUDGETS}
     for case in chosen:
         full = {turn.turn_id: turn.text for turn in case.conversation.turns}
+        question = _asked(rooms, case.conversation, case.query)
         for budget in BUDGETS:
-            pack = recalling.recall(
-                rooms,
-                case.conversation.conversation_id,
-                case.query.text,
-                budget_tokens=budget,
-                query_actor=case.query.query_actor,
-                show_times=False,
-                **_NO_FILTER,
-            )
+            pack = recalling.recall(rooms, question, budget)
             shown = {item.external_id: item.text for item in pack.items if item.external_id}
             value = strict_evidence(case.label.gold, shown, full, case.label.answer)
             found[budget].append(value)

@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
+from typing import Any
 
 from evicortex import ClaimDraft
 
@@ -169,3 +170,29 @@ def repairs_digest(repairs: Sequence[Repair]) -> str:
     """Return the SHA-256 of a repair log, by which a file's malformed labels are pinned."""
     rows = [[r.conversation_id, r.index, r.raw, list(r.resolved), r.reason] for r in repairs]
     return hashlib.sha256(json.dumps(rows, ensure_ascii=False).encode()).hexdigest()
+
+
+def map_records(
+    content: bytes,
+    where: str,
+    what: str,
+    mapper: Callable[[int, Mapping[str, Any]], tuple[Conversation, list[Repair]]],
+) -> tuple[tuple[Conversation, ...], list[Repair]]:
+    """Map every record of a JSON array; ``mapper`` gets its number, from 0, and the record.
+
+    Raises:
+        DatasetError: ``where`` is no array of ``what``, or a record lacks something.
+    """
+    records = json.loads(content)
+    if not isinstance(records, list):
+        raise DatasetError(f"{where}: not a list of {what}")
+    conversations: list[Conversation] = []
+    repairs: list[Repair] = []
+    for number, record in enumerate(records):
+        try:
+            conversation, mended = mapper(number, record)
+        except (KeyError, TypeError) as error:
+            raise DatasetError(f"{where}, record {number}: missing {error}") from error
+        conversations.append(conversation)
+        repairs += mended
+    return tuple(conversations), repairs

@@ -23,6 +23,7 @@ from benchmarks.datasets.base import (
     Repair,
     Source,
     Turn,
+    map_records,
     read_bytes,
 )
 from benchmarks.datasets.evidence_ids import Pin, check_pinned, resolve
@@ -183,22 +184,16 @@ def load(
         DatasetError: A record is not as expected, or a malformed label is not pinned.
     """
     content, digest, label = read_bytes(path, SOURCE)
-    records = json.loads(content)
-    if not isinstance(records, list):
-        raise DatasetError(f"{path.name}: not a list of LoCoMo records")
-    conversations: list[Conversation] = []
-    repairs: list[Repair] = []
     changes = read_corrections(corrections) if corrections else []
-    for number, record in enumerate(records):
-        try:
-            conversation, mended = _conversation(record)
-            if changes:
-                conversation, _ = _conversation(_corrected(record, changes))
-        except (KeyError, TypeError) as error:
-            raise DatasetError(f"{path.name}, record {number}: missing {error}") from error
-        conversations.append(conversation)
-        repairs += mended
+
+    def mapped(_: int, record: Mapping[str, Any]) -> tuple[Conversation, list[Repair]]:
+        conversation, mended = _conversation(record)
+        if changes:
+            conversation, _ignored = _conversation(_corrected(record, changes))
+        return conversation, mended
+
+    conversations, repairs = map_records(content, path.name, "LoCoMo records", mapped)
     exact = label == "official"
     check_pinned(repairs, PINS, where=path.name, exact=exact, accepted=accept_repairs)
     condition = "corrected" if corrections else "official"
-    return Dataset(SOURCE, digest, label, tuple(conversations), tuple(repairs), condition)
+    return Dataset(SOURCE, digest, label, conversations, tuple(repairs), condition)

@@ -7,7 +7,6 @@ may be published, texts may not.
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Mapping
 from datetime import UTC, datetime
@@ -23,6 +22,7 @@ from benchmarks.datasets.base import (
     Repair,
     Source,
     Turn,
+    map_records,
     read_bytes,
 )
 from benchmarks.datasets.evidence_ids import check_pinned, resolve
@@ -109,18 +109,9 @@ def load(path: Path) -> Dataset:
             the known ones.
     """
     content, digest, label = read_bytes(path, SOURCE)
-    records = json.loads(content)
-    if not isinstance(records, list):
-        raise DatasetError(f"{path.name}: not a list of REALTALK chats")
-    conversations: list[Conversation] = []
-    repairs: list[Repair] = []
-    for number, record in enumerate(records):
-        try:
-            conversation, mended = _conversation(record, number)
-        except (KeyError, TypeError) as error:
-            raise DatasetError(f"{path.name}, record {number}: missing {error}") from error
-        conversations.append(conversation)
-        repairs += mended
+    conversations, repairs = map_records(
+        content, path.name, "REALTALK chats", lambda number, record: _conversation(record, number)
+    )
     if digest in REPAIRS:
         check_pinned(repairs, (), where=path.name, accepted=REPAIRS[digest])
-    return Dataset(SOURCE, digest, label, tuple(conversations), tuple(repairs))
+    return Dataset(SOURCE, digest, label, conversations, tuple(repairs))

@@ -19,7 +19,9 @@ from evicortex.pipeline import (
     remember,
     times,
 )
+from evicortex.pipeline.sight import check_question
 from evicortex.pipeline.wiring import Rooms
+from evicortex.policy.packing import checked_budget
 from evicortex.protocols import ClaimExtractor, Clock, Embedder, Reranker, TokenCounter
 from evicortex.settings import Settings
 from evicortex.types import (
@@ -108,7 +110,7 @@ class EviCortex:
             raise InputError(f"settings is a Settings object, not {type(chosen).__name__}")
         rooms = connect(
             path,
-            chosen.rooms(),
+            chosen.options,
             embedder=embedder,
             extractor=extractor,
             reranker=reranker,
@@ -298,11 +300,11 @@ class EviCortex:
             show_times: show after each item what the times that it names mean, such as
                 `` [last Saturday = 2026-03-07]``; items carry them as ``times``.
         """
-        return recall.recall(
+        budget = checked_budget(budget_tokens)
+        question = check_question(
             self._open,
             namespace,
             query,
-            budget_tokens=budget_tokens,
             query_actor=query_actor,
             as_of=as_of,
             known_at=known_at,
@@ -311,6 +313,7 @@ class EviCortex:
             include_superseded=include_superseded,
             show_times=show_times,
         )
+        return recall.recall(self._open, question, budget)
 
     def search(
         self,
@@ -326,11 +329,11 @@ class EviCortex:
         include_superseded: bool = False,
     ) -> SearchResult:
         """Return ranked evidence without packing; arguments as in :meth:`recall`."""
-        return recall.search(
+        wanted = recall.checked_limit(limit)
+        question = check_question(
             self._open,
             namespace,
             query,
-            limit=limit,
             query_actor=query_actor,
             as_of=as_of,
             known_at=known_at,
@@ -338,6 +341,7 @@ class EviCortex:
             actors=actors,
             include_superseded=include_superseded,
         )
+        return recall.search(self._open, question, wanted)
 
     def claims(
         self,

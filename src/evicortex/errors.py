@@ -23,7 +23,6 @@
     │   └── CorruptLedgerError             digests, spans or the audit chain do not agree
     ├── ProviderError                      an embedder, extractor, reranker or token counter failed
     │   ├── ProviderContractError          it returned something that breaks its contract
-    │   ├── IdentityMismatchError          stored vectors were made by another identity
     │   ├── ModelIntegrityError            a model file is missing or its digest is wrong
     │   ├── TextTooLongError               a text exceeds the provider's capacity
     │   ├── ExtractionError                an extraction was refused as a whole; nothing was stored
@@ -117,10 +116,6 @@ class ProviderError(EviCortexError):
 
 class ProviderContractError(ProviderError):
     """A provider returned something that breaks its contract; nothing derived from it is kept."""
-
-
-class IdentityMismatchError(ProviderError):
-    """Stored vectors were made by a provider of another identity."""
 
 
 class ModelIntegrityError(ProviderError):

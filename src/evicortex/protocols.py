@@ -7,7 +7,7 @@ A provider is untrusted: the pipeline uses it only through the checked wrappers 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from datetime import datetime
 from typing import Any, Literal, Protocol, runtime_checkable
 
@@ -71,6 +71,11 @@ class EmbeddingProfile:
     normalized: bool = True
     semantic: bool = True
     details: Mapping[str, str] = field(default_factory=dict)
+
+    def values(self) -> dict[str, Any]:
+        """Return the fields by name, as plain values that JSON can hold."""
+        found = {each.name: getattr(self, each.name) for each in fields(self)}
+        return {**found, "details": dict(self.details)}
 
 
 @runtime_checkable

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import dataclass, field, replace
 
 from evicortex.errors import InputError
 from evicortex.pipeline.wiring import RoomOptions
@@ -42,10 +42,6 @@ class Settings:
 
     options: RoomOptions = field(default_factory=RoomOptions)
 
-    def rooms(self) -> RoomOptions:
-        """Return the options, room by room."""
-        return self.options
-
     @classmethod
     def from_environment(cls, environment: Mapping[str, str] | None = None) -> Settings:
         """Return the defaults changed by ``EVICORTEX_*`` variables.
@@ -71,6 +67,4 @@ def _with(options: RoomOptions, name: str, text: str) -> RoomOptions:
         changed = replace(getattr(options, part), **{key: read(text)})
     except ValueError as error:
         raise InputError(f"{name}={text!r} cannot be used: {error}") from error
-    names = [each.name for each in fields(options)]
-    assert part in names
     return replace(options, **{part: changed})

@@ -15,7 +15,6 @@ from evicortex.pipeline.embedding import embed_due
 from evicortex.pipeline.indexing import bring_up_to_date, clear, forget
 from evicortex.pipeline.times import sync_times
 from evicortex.pipeline.wiring import Rooms
-from evicortex.projections.semantic import profile_fields
 from evicortex.types import (
     Capabilities,
     Diagnostic,
@@ -149,7 +148,7 @@ def capabilities(rooms: Rooms) -> Capabilities:
         channels={**on, "dense_turn": embedder is not None, "dense_window": embedder is not None},
         embedder=None
         if embedder is None
-        else {**profile_fields(embedder.profile), "digest": embedder.digest},
+        else {**embedder.profile.values(), "digest": embedder.digest},
         extractor=None
         if rooms.extractor is None
         else {"id": rooms.extractor.extractor_id, "revision": rooms.extractor.revision},

@@ -15,14 +15,14 @@ from evicortex.ledger import evidence as evidence_ledger
 from evicortex.ledger.claim_texts import newest_claim
 from evicortex.pipeline.channels import Ranking, rank
 from evicortex.pipeline.reranking import reranked
-from evicortex.pipeline.sight import Question, Sight, check_question, look
+from evicortex.pipeline.sight import Question, Sight, look
 from evicortex.pipeline.times import times_of
 from evicortex.pipeline.wiring import Rooms
 from evicortex.policy.candidates import PackCandidate
 from evicortex.policy.echo import is_mostly_recalled
 from evicortex.policy.exclusion import rejects
 from evicortex.policy.fusion import best, channel_scores
-from evicortex.policy.packing import NothingBecause, PackQuery, checked_budget, pack
+from evicortex.policy.packing import NothingBecause, PackQuery, pack
 from evicortex.policy.query import QueryAnalysis, analyze
 from evicortex.policy.support import SupportEvidence, assess
 from evicortex.types import (
@@ -33,7 +33,6 @@ from evicortex.types import (
     Hit,
     SearchResult,
     Support,
-    TimeInput,
 )
 
 MAX_LIMIT = 10_000
@@ -215,35 +214,17 @@ def _beliefs(
     return claims, replaced
 
 
-def search(
-    rooms: Rooms,
-    namespace: str,
-    query: str,
-    *,
-    limit: int,
-    query_actor: str | None,
-    as_of: TimeInput | None,
-    known_at: TimeInput | None,
-    sessions: Sequence[str] | None,
-    actors: Sequence[str] | None,
-    include_superseded: bool,
-) -> SearchResult:
-    """Return ranked evidence; see ``EviCortex.search``."""
+def checked_limit(limit: object) -> int:
+    """Return ``limit`` if it is an integer from 0 to 10,000; raises InputError."""
     if type(limit) is not int or not 0 <= limit <= MAX_LIMIT:
         raise InputError(f"limit is an integer from 0 to {MAX_LIMIT:,}, not {limit!r}")
-    question = check_question(
-        rooms,
-        namespace,
-        query,
-        query_actor=query_actor,
-        as_of=as_of,
-        known_at=known_at,
-        sessions=sessions,
-        actors=actors,
-        include_superseded=include_superseded,
-    )
+    return limit
+
+
+def search(rooms: Rooms, question: Question, limit: int) -> SearchResult:
+    """Return ranked evidence; see ``EviCortex.search``."""
     with rooms.ledger.read() as tx:
-        ns = tx.namespace(namespace)
+        ns = tx.namespace(question.namespace)
         if ns is None:
             return SearchResult((), (_EMPTY,))
         sight = look(rooms, tx, ns, question)
@@ -251,7 +232,7 @@ def search(
     shown = [
         candidate
         for candidate in found.candidates
-        if not candidate.excluded and (include_superseded or not candidate.superseded)
+        if not candidate.excluded and (question.include_superseded or not candidate.superseded)
     ]
     hits = tuple(
         Hit(candidate.evidence, place, candidate.score, candidate.channels, candidate.superseded)
@@ -279,38 +260,12 @@ def _left_out(found: _Found, shown: Sequence[PackCandidate]) -> list[Diagnostic]
 _EMPTY = Diagnostic("namespace_empty", "nothing was ever stored in this namespace")
 
 
-def recall(
-    rooms: Rooms,
-    namespace: str,
-    query: str,
-    *,
-    budget_tokens: int,
-    query_actor: str | None,
-    as_of: TimeInput | None,
-    known_at: TimeInput | None,
-    sessions: Sequence[str] | None,
-    actors: Sequence[str] | None,
-    include_superseded: bool,
-    show_times: bool,
-) -> ContextPack:
+def recall(rooms: Rooms, question: Question, budget: int) -> ContextPack:
     """Return a pack; see ``EviCortex.recall``."""
-    budget = checked_budget(budget_tokens)
-    question = check_question(
-        rooms,
-        namespace,
-        query,
-        query_actor=query_actor,
-        as_of=as_of,
-        known_at=known_at,
-        sessions=sessions,
-        actors=actors,
-        include_superseded=include_superseded,
-        show_times=show_times,
-    )
     with rooms.ledger.read() as tx:
-        ns = tx.namespace(namespace)
+        ns = tx.namespace(question.namespace)
         if ns is None:
-            return _nothing(rooms, budget, namespace)
+            return _nothing(rooms, budget, question.namespace)
         sight = look(rooms, tx, ns, question)
         wanted = budget // rooms.options.recall.tokens_per_candidate
         found = _find(rooms, sight, question, rooms.options.recall.candidates + wanted)

@@ -156,19 +156,21 @@ class _Quantised:
 
 
 def _quantise(matrix: Float32Matrix, centre: Float64Vector) -> _Quantised:
-    centred = matrix.astype(np.float64) - centre
-    peaks = np.abs(centred).max(axis=1, initial=0.0)
-    scales = peaks / 127.0
-    safe = np.where(scales > 0, scales, 1.0)
-    codes = np.clip(np.rint(centred / safe[:, None]), -127, 127)
-    residual = centred - codes * safe[:, None]
-    return _Quantised(
-        codes.astype(np.int8),
-        safe,
-        np.linalg.norm(codes, axis=1),
-        np.linalg.norm(residual, axis=1),
-        np.linalg.norm(matrix.astype(np.float64), axis=1),
-    )
+    count = len(matrix)
+    found = _Quantised(np.empty(matrix.shape, np.int8), *np.empty((4, count)))
+    for start in range(0, count, _CHUNK):
+        part = slice(start, start + _CHUNK)
+        rows = matrix[part].astype(np.float64)
+        centred = rows - centre
+        scales = np.abs(centred).max(axis=1, initial=0.0) / 127.0
+        scales[scales == 0] = 1.0
+        codes = np.clip(np.rint(centred / scales[:, None]), -127, 127)
+        found.codes[part] = codes
+        found.scales[part] = scales
+        found.code_norms[part] = np.linalg.norm(codes, axis=1)
+        found.residual_norms[part] = np.linalg.norm(centred - codes * scales[:, None], axis=1)
+        found.row_norms[part] = np.linalg.norm(rows, axis=1)
+    return found
 
 
 class CertifiedScan:
@@ -189,29 +191,11 @@ class CertifiedScan:
             raise InputError("the matrix holds values that are not finite")
         self._matrix = matrix
         self._dot = dot or int8_dot() or numpy_int8_dot
-        rows = matrix.astype(np.float64)
-        self._centre = rows.mean(axis=0) if len(rows) else np.zeros(matrix.shape[1])
-        self._parts = [
-            _quantise(matrix[start : start + _CHUNK], self._centre)
-            for start in range(0, len(matrix), _CHUNK)
-        ]
-        self._gather()
-        self.report = ScanReport(0, 0)
-
-    def _gather(self) -> None:
-        def join(name: str, empty: npt.NDArray[Any]) -> npt.NDArray[Any]:
-            parts = [getattr(part, name) for part in self._parts]
-            return np.concatenate(parts) if parts else empty
-
-        none = np.zeros(0)
-        self._codes = np.ascontiguousarray(
-            join("codes", np.zeros((0, self._matrix.shape[1]), np.int8))
+        self._centre: Float64Vector = (
+            matrix.mean(axis=0, dtype=np.float64) if len(matrix) else np.zeros(matrix.shape[1])
         )
-        self._scales = join("scales", none)
-        self._code_norms = join("code_norms", none)
-        self._residual_norms = join("residual_norms", none)
-        self._row_norms = join("row_norms", none)
-        self._parts = []
+        self._rows = _quantise(matrix, self._centre)
+        self.report = ScanReport(0, 0)
 
     def _bounds(
         self, query: Float32Vector, rows: Rows | None
@@ -223,14 +207,14 @@ class CertifiedScan:
         step = peak / 127.0 if peak > 0 else 1.0
         p = np.clip(np.rint(v / step), -127, 127)
         error = float(np.linalg.norm(v - p * step))
-        scales = self._scales[pick]
-        dots = self._dot(self._codes[pick], p.astype(np.int8))
+        scales = self._rows.scales[pick]
+        dots = self._dot(self._rows.codes[pick], p.astype(np.int8))
         estimate = float(v @ self._centre) + scales * step * dots
         gamma = len(v) * _UNIT_ROUNDOFF / (1 - len(v) * _UNIT_ROUNDOFF)
         bound = (
-            scales * error * self._code_norms[pick]
-            + norm * self._residual_norms[pick]
-            + (gamma + _FLOAT64_SLACK) * norm * self._row_norms[pick]
+            scales * error * self._rows.code_norms[pick]
+            + norm * self._rows.residual_norms[pick]
+            + (gamma + _FLOAT64_SLACK) * norm * self._rows.row_norms[pick]
         )
         return estimate, bound * (1 + _FLOAT64_SLACK) + _FLOAT64_SLACK * norm
 

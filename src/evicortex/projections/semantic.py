@@ -14,7 +14,7 @@ import json
 import threading
 from collections import OrderedDict
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from itertools import islice
 from typing import Literal, NamedTuple, TypeVar, cast
 
@@ -78,12 +78,6 @@ class SemanticOptions:
     def __post_init__(self) -> None:
         if self.max_vectors < 1 or self.scan_cap < 1:
             raise InputError("vector limits are counts of at least 1")
-
-
-def profile_fields(profile: EmbeddingProfile) -> dict[str, object]:
-    """Return a profile as plain values that JSON can hold."""
-    found = {each.name: getattr(profile, each.name) for each in fields(profile)}
-    return {**found, "details": dict(profile.details)}
 
 
 class VectorRow(NamedTuple):
@@ -224,7 +218,7 @@ class SemanticProjection:
             (namespace_id, digest),
         ).get
         if found is None and profile is not None:
-            text = json.dumps(profile_fields(profile), sort_keys=True, ensure_ascii=False)
+            text = json.dumps(profile.values(), sort_keys=True, ensure_ascii=False)
             found = connection.execute(
                 "INSERT INTO vector_profiles (namespace_id, profile_id, digest, profile) "
                 "SELECT ?1, ifnull(max(profile_id), 0) + 1, ?2, ?3 FROM vector_profiles "

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Mapping
-from dataclasses import fields, replace
+from dataclasses import replace
 from types import MappingProxyType
 from typing import Any
 
@@ -24,7 +24,7 @@ def profile_digest(profile: EmbeddingProfile) -> str:
     Canonical: UTF-8, keys sorted, no white space, no escapes beyond those JSON requires. Equal
     profiles have equal digests in every process and on every machine.
     """
-    return _digest(_plain(profile))
+    return _digest(profile.values())
 
 
 def span_profile_digest(profile: EmbeddingProfile) -> str:
@@ -33,7 +33,7 @@ def span_profile_digest(profile: EmbeddingProfile) -> str:
     They are not the vectors that ``embed`` would give for the same characters, so they are a
     projection of their own and never mix with the texts' vectors.
     """
-    return _digest(_plain(profile) | {"projection": "spans"})
+    return _digest(profile.values() | {"projection": "spans"})
 
 
 def validate_profile(profile: object) -> EmbeddingProfile:
@@ -55,12 +55,6 @@ def validate_profile(profile: object) -> EmbeddingProfile:
 def _digest(value: Mapping[str, Any]) -> str:
     text = json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
     return hashlib.sha256(text.encode("utf-8")).hexdigest()
-
-
-def _plain(profile: EmbeddingProfile) -> dict[str, Any]:
-    plain = {field.name: getattr(profile, field.name) for field in fields(profile)}
-    plain["details"] = dict(profile.details)
-    return plain
 
 
 def _text_problem(profile: EmbeddingProfile) -> str | None:

@@ -57,12 +57,6 @@ KIN: Mapping[str, str] = {
 }
 """A word for a person, and the predicate between its possessor and that person."""
 
-SYMMETRIC = listed(
-    "has_sibling spouse dating engaged_to friend_of lives_with colleague_of neighbour_of "
-    "former_partner"
-)
-"""Predicates that hold in both directions."""
-
 ANIMALS = listed(
     "dog dogs cat cats pup pups kitty kitties puppy puppies kitten kittens hamster parrot rabbit bunny turtle tortoise "
     "goldfish snake lizard gecko horse pony bird guinea_pig guinea_pigs ferret chinchilla beagle "
