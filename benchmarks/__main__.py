@@ -4,31 +4,18 @@ from __future__ import annotations
 
 import argparse
 import sys
-import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 
 from benchmarks import gates, prereg, report, runner, tuning
 from benchmarks.config import ConfigError, load
 from benchmarks.datasets.base import DatasetError
-from benchmarks.encoders import make_counter, make_encoder
 from benchmarks.results import publish
-from benchmarks.systems.evicortex import EviCortexSystem
-from benchmarks.systems.hybrid import HybridChunks
-
-
-def _run_one(path: Path, output: Path | None, vectors: Path | None) -> Path:
-    config = load(path)
-    if output:
-        config = runner.with_output(config, output)
-    bench = runner.bench_of(config)
-    if bench.encoder is not None and vectors:
-        bench.encoder.load(vectors)
-    return runner.run(config, bench=bench)
 
 
 def _run(options: argparse.Namespace) -> int:
-    print(_run_one(options.config, options.output, options.vectors))
+    config = load(options.config)
+    print(runner.run(runner.with_output(config, options.output) if options.output else config))
     return 0
 
 
@@ -43,44 +30,31 @@ def _tune(options: argparse.Namespace) -> int:
     config = load(options.config)
     if config.split != "dev":
         raise ConfigError("tuning is for the development split only")
-    counter, encoder = make_counter(), make_encoder(config.encoder)
-    if encoder is None:
-        raise ConfigError("tuning needs an encoder")
-    if options.vectors:
-        encoder.load(options.vectors)
-    conversations = [c for suite in runner.suites_of(config) for c in suite.stream.conversations()]
-    with tempfile.TemporaryDirectory() as folder:
-        hybrid = HybridChunks(counter.count, encoder)
-        own = EviCortexSystem(Path(folder) / "a.db", embedder=encoder, token_counter=counter)
-        for conversation in conversations:
-            hybrid.ingest(conversation.conversation_id, conversation.turns)
-            own.ingest(conversation.conversation_id, conversation.turns)
-        if options.vectors:
-            encoder.save(options.vectors)
-        plan = tuning.Plan(
-            conversations,
-            tuple(options.budgets),
-            options.trials,
-            options.seed,
-            options.trials_file,
-            lambda line: print(line, file=sys.stderr, flush=True),
-            options.every,
+    suites = runner.suites_of(config)
+    plan = tuning.Plan(
+        [c for suite in suites for c in suite.stream.conversations()],
+        tuple(options.budgets),
+        options.trials,
+        options.seed,
+        options.trials_file,
+        lambda line: print(line, file=sys.stderr, flush=True),
+        options.every,
+        runner.digests(suites),
+    )
+    bench = runner.bench_of(config)
+    for found in tuning.tune(plan, bench, config.systems):
+        print(
+            f"{found.system}: {found.trials} trials, default {found.default:.4f}, "
+            f"left out {found.left_out:.4f}, best {found.best.mean():.4f} "
+            f"with {dict(found.best.config)}"
         )
-        for found in tuning.tune(plan, hybrid, own):
-            print(
-                f"{found.system}: {found.trials} trials, default {found.default:.4f}, "
-                f"left out {found.left_out:.4f}, best {found.best.mean():.4f} "
-                f"with {dict(found.best.config)}"
-            )
-        own.close()
+    if bench.encoder is not None:
+        bench.encoder.close()
     return 0
 
 
 def _report(options: argparse.Namespace) -> int:
-    folders = [
-        _run_one(each, None, options.vectors) if each.suffix == ".toml" else each
-        for each in options.runs
-    ]
+    folders = [runner.run(load(each)) if each.suffix == ".toml" else each for each in options.runs]
     report.write(folders, options.out, trials=options.trials, title=options.title)
     for folder in folders if options.publish else ():
         publish(folder, options.publish / folder.name)
@@ -99,7 +73,6 @@ def _parser() -> argparse.ArgumentParser:
     run = commands.add_parser("run", help="run a configuration, or go on with it")
     run.add_argument("config", type=Path)
     run.add_argument("--output", type=Path, help="folder of the records")
-    run.add_argument("--vectors", type=Path, help="file that keeps vectors between runs")
     run.set_defaults(call=_run)
     freeze = commands.add_parser("prereg", help="freeze a configuration and its data digests")
     freeze.add_argument("config", type=Path)
@@ -109,9 +82,8 @@ def _parser() -> argparse.ArgumentParser:
     tune.add_argument("config", type=Path)
     tune.add_argument("--trials", type=int, default=24)
     tune.add_argument("--seed", type=int, default=0)
-    tune.add_argument("--every", type=int, default=1, help="take every n-th question")
-    tune.add_argument("--budgets", type=int, nargs="+", default=[1024, 2048])
-    tune.add_argument("--vectors", type=Path, help="file that keeps vectors between runs")
+    tune.add_argument("--every", type=int, default=3, help="take every n-th question")
+    tune.add_argument("--budgets", type=int, nargs="+", default=[512, 1024, 2048])
     tune.add_argument("--trials-file", type=Path, required=True)
     tune.set_defaults(call=_tune)
     page = commands.add_parser("report", help="tables, plots and one HTML file from records")
@@ -119,7 +91,6 @@ def _parser() -> argparse.ArgumentParser:
         "runs", type=Path, nargs="+", help="folders of records, or configurations to run first"
     )
     page.add_argument("--publish", type=Path, help="copy the records here, gzipped")
-    page.add_argument("--vectors", type=Path, help="file that keeps vectors between runs")
     page.add_argument("--out", type=Path, required=True)
     page.add_argument("--trials", type=Path, help="recorded trials of the tuning")
     page.add_argument("--title", default="EviCortex: what was measured")

@@ -54,13 +54,13 @@ class RunConfig:
     hybrid: HybridConfig = field(default_factory=HybridConfig)
 
     def frozen(self) -> dict[str, Any]:
-        """Return what a preregistration freezes: all but names, places and the data's paths."""
+        """Return what a preregistration freezes: all but names and folders."""
         return {
             "systems": list(self.systems),
             "budgets": list(self.budgets),
             "cutoffs": list(self.cutoffs),
             "datasets": [
-                {key: value for key, value in each.items() if key not in _PLACES}
+                {key: Path(value).name if key in _PLACES else value for key, value in each.items()}
                 for each in self.datasets
             ],
             "encoder": {f.name: getattr(self.encoder, f.name) for f in fields(EncoderConfig)},

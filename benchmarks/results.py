@@ -53,8 +53,12 @@ class Record:
     values: Mapping[str, float] = field(default_factory=dict)
     costs: Mapping[str, float] = field(default_factory=dict)
     cpu_ms: float = 0.0
+    embed_cpu_ms: float = 0.0
+    """The encoder's share of ``cpu_ms``."""
     groups: tuple[str, ...] = ()
     """Denominators that the question belongs to, such as ``released``."""
+    confidence: float | None = None
+    """The best score found, of which only the order means anything; see ``systems.base.Packed``."""
 
     @property
     def key(self) -> Key:
@@ -73,6 +77,8 @@ class Ingest:
     cpu_s: float
     embedded: int
     peak_rss_mib: float
+    embed_cpu_s: float = 0.0
+    """The encoder's share of ``cpu_s``."""
 
 
 class RecordFile:

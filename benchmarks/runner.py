@@ -13,7 +13,7 @@ import shutil
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -23,6 +23,7 @@ from benchmarks.config import ConfigError, RunConfig
 from benchmarks.datasets.base import Conversation, Label, Query, Stream
 from benchmarks.datasets.catalog import Declaration, open_streams
 from benchmarks.encoders import make_counter, make_encoder
+from benchmarks.metering import Meter, Spent
 from benchmarks.results import (
     INGEST,
     MANIFEST,
@@ -50,6 +51,9 @@ FAILURES = (
     ValueError,
 )
 """What a system may raise and still be counted, with zero, instead of ending the run."""
+
+VECTORS = "vectors.sqlite"
+"""Kept beside the folders of records, for all runs there."""
 
 Progress = Callable[[str], None]
 
@@ -93,6 +97,75 @@ def digests(suites: Sequence[Suite]) -> dict[str, str]:
     return {suite.name: suite.stream.digest for suite in suites}
 
 
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """One question, and its label in each suite that asks it."""
+
+    conversation: str
+    query: Query
+    labels: Mapping[str, Label]
+    texts: Mapping[str, str]
+
+
+@dataclass(frozen=True, slots=True)
+class Group:
+    """Conversations that go into one memory, with the questions asked of it."""
+
+    name: str
+    suites: tuple[str, ...]
+    conversations: Sequence[Conversation]
+    questions: Sequence[Asked]
+
+
+def families(suites: Sequence[Suite]) -> list[list[Suite]]:
+    """Put together suites of the same turns and queries: they differ in labels, and are asked once."""
+    found: list[list[Suite]] = []
+    for suite in suites:
+        kin = next((each for each in found if _same_questions(each[0], suite)), None)
+        if kin is None:
+            found.append([suite])
+        else:
+            kin.append(suite)
+    return found
+
+
+def _same_questions(one: Suite, other: Suite) -> bool:
+    """Compare whole data sets that are held in memory; one that is streamed is asked by itself."""
+    if not (one.declaration.shared and other.declaration.shared):
+        return False
+    if one.stream.digest != other.stream.digest:
+        return False
+    return _unlabelled(one) == _unlabelled(other)
+
+
+def _unlabelled(suite: Suite) -> list[Any]:
+    return [(c.conversation_id, c.turns, c.queries) for c in suite.stream.conversations()]
+
+
+def _groups(family: Sequence[Suite]) -> Iterator[Group]:
+    names = tuple(suite.name for suite in family)
+    for kin in zip(*(suite.groups() for suite in family), strict=True):
+        name, conversations = kin[0]
+        labels = {
+            (suite, c.conversation_id): c.labels
+            for suite, (_, found) in zip(names, kin, strict=True)
+            for c in found
+        }
+        questions = []
+        for c in conversations:
+            texts = {turn.turn_id: turn.text for turn in c.turns}
+            questions += [
+                Asked(
+                    c.conversation_id,
+                    query,
+                    {suite: labels[suite, c.conversation_id][query.query_id] for suite in names},
+                    texts,
+                )
+                for query in c.queries
+            ]
+        yield Group(name, names, conversations, questions)
+
+
 class Runner:
     """One run: its files, and the questions that have been answered already."""
 
@@ -109,99 +182,93 @@ class Runner:
         self._records.close()
         self._ingests.close()
 
-    def suite(self, suite: Suite) -> None:
-        """Ask every pending question of a data set."""
-        for group, conversations in suite.groups():
+    def family(self, family: Sequence[Suite]) -> None:
+        """Ask every pending question of suites that ask the same."""
+        for group in _groups(family):
             for name in self._config.systems:
-                labelled = label(name, self._bench)
-                if self._pending(suite.name, labelled, conversations):
-                    self._group(suite, group, conversations, name)
-            if self._bench.encoder is not None and not suite.declaration.shared:
+                if self._pending(group, label(name, self._bench)):
+                    self._group(group, name)
+            if self._bench.encoder is not None and not family[0].declaration.shared:
                 self._bench.encoder.keep(())
 
-    def _pending(
-        self, suite: str, system: str, conversations: Iterable[Conversation]
-    ) -> list[tuple[Conversation, Query]]:
+    def _pending(self, group: Group, system: str) -> list[Asked]:
         return [
-            (conversation, query)
-            for conversation in conversations
-            for query in conversation.queries
-            if any(
-                (suite, conversation.conversation_id, query.query_id, system, budget)
-                not in self._done
-                for budget in self._config.budgets
-            )
+            asked
+            for asked in group.questions
+            if any(self._open(asked, system, budget) for budget in self._config.budgets)
         ]
 
-    def _group(
-        self, suite: Suite, group: str, conversations: Sequence[Conversation], name: str
-    ) -> None:
+    def _open(self, asked: Asked, system: str, budget: int) -> list[Key]:
+        """Return the keys of the records that are still to be written."""
+        keys = [
+            (suite, asked.conversation, asked.query.query_id, system, budget)
+            for suite in asked.labels
+        ]
+        return [key for key in keys if key not in self._done]
+
+    def _group(self, group: Group, name: str) -> None:
         folder = Path(tempfile.mkdtemp(prefix="bench-"))
         try:
+            manifest.forget_peak_rss()
             system = make(name, self._bench, folder)
             name = label(name, self._bench)
             try:
-                self._ingest(suite.name, group, conversations, system, name)
-                pending = self._pending(suite.name, name, conversations)
-                self._say(f"{suite.name} | {group} | {name}: {len(pending)} questions")
-                for conversation, query in pending:
-                    self._question(suite.name, conversation, query, system, name)
+                taken = self._ingest(group, system, name)
+                pending = self._pending(group, name)
+                suites = " and ".join(group.suites)
+                self._say(f"{suites} | {group.name} | {name}: {len(pending)} questions")
+                for asked in pending:
+                    self._question(asked, system, name)
+                self._ingests.append(
+                    [replace(row, peak_rss_mib=manifest.peak_rss_mib()) for row in taken]
+                )
             finally:
                 system.close()
         finally:
             shutil.rmtree(folder)
 
-    def _ingest(
-        self,
-        suite: str,
-        group: str,
-        conversations: Sequence[Conversation],
-        system: Participant,
-        name: str,
-    ) -> None:
-        encoder = self._bench.encoder
-        before = encoder.requested if encoder else 0
-        started = time.process_time()
-        for conversation in conversations:
+    def _ingest(self, group: Group, system: Participant, name: str) -> list[Ingest]:
+        meter = Meter(self._bench)
+        for conversation in group.conversations:
             system.ingest(conversation.conversation_id, conversation.turns)
-        row = Ingest(
-            suite,
-            group,
-            name,
-            sum(len(conversation.turns) for conversation in conversations),
-            time.process_time() - started,
-            (encoder.requested if encoder else 0) - before,
-            manifest.peak_rss_mib(),
-        )
-        self._ingests.append([row])
+        spent = meter.read()
+        rows = [
+            Ingest(
+                suite=suite,
+                group=group.name,
+                system=name,
+                turns=sum(len(conversation.turns) for conversation in group.conversations),
+                cpu_s=round(spent.cpu_s, 6),
+                embedded=spent.embedded,
+                peak_rss_mib=manifest.peak_rss_mib(),
+                embed_cpu_s=round(spent.embed_cpu_s, 6),
+            )
+            for suite in group.suites
+        ]
+        self._ingests.append(rows)
+        return rows
 
-    def _question(
-        self,
-        suite: str,
-        conversation: Conversation,
-        query: Query,
-        system: Participant,
-        name: str,
-    ) -> None:
-        gold = conversation.labels[query.query_id]
-        texts = {turn.turn_id: turn.text for turn in conversation.turns}
+    def _question(self, asked: Asked, system: Participant, name: str) -> None:
         rows = []
         for budget in self._config.budgets:
-            key = (suite, conversation.conversation_id, query.query_id, name, budget)
-            if key in self._done:
-                continue
-            started = time.process_time()
-            packed, error = self._answer(system, conversation.conversation_id, query, gold, budget)
-            spent = 1000 * (time.process_time() - started)
-            rows.append(self._record(key, gold, packed, error, spent, texts))
+            keys = self._open(asked, name, budget)
+            shown = isinstance(system, LabelledControl)
+            for some in [[key] for key in keys] if shown else [keys] if keys else []:
+                meter = Meter(self._bench)
+                packed, error = self._answer(system, asked, asked.labels[some[0][0]], budget)
+                spent = meter.read()
+                rows += [
+                    self._record(key, asked.labels[key[0]], packed, error, spent, asked.texts)
+                    for key in some
+                ]
         self._records.append(rows)
         self._done.update(row.key for row in rows)
 
     def _answer(
-        self, system: Participant, namespace: str, query: Query, gold: Label, budget: int
+        self, system: Participant, asked: Asked, gold: Label, budget: int
     ) -> tuple[Packed, str | None]:
         try:
-            packed = _ask(system, namespace, query, gold, budget)
+            packed = _ask(system, asked.conversation, asked.query, gold, budget)
             counted = self._bench.count(packed.text)
             if counted != packed.token_count or counted > budget:
                 raise BudgetBrokenError(
@@ -217,8 +284,8 @@ class Runner:
         gold: Label,
         packed: Packed,
         error: str | None,
-        spent: float,
-        texts: dict[str, str],
+        spent: Spent,
+        texts: Mapping[str, str],
     ) -> Record:
         suite, conversation, query, system, budget = key
         values = {} if error else score(gold, packed, texts, self._config.cutoffs)
@@ -240,9 +307,11 @@ class Runner:
             gold_ranks=gold_ranks(gold, packed),
             refused=packed.refused,
             probability=packed.probability,
+            confidence=packed.confidence,
             values=values,
             costs=dict(packed.costs),
-            cpu_ms=round(spent, 3),
+            cpu_ms=round(1000 * spent.cpu_s, 3),
+            embed_cpu_ms=round(1000 * spent.embed_cpu_s, 3),
             groups=groups(gold),
         )
 
@@ -256,7 +325,10 @@ def _ask(system: Participant, namespace: str, query: Query, gold: Label, budget:
 
 def bench_of(config: RunConfig) -> Bench:
     """Return the counter, the encoder and the settings that all systems of a run share."""
-    return Bench(make_counter(), make_encoder(config.encoder), config.hybrid)
+    encoder = make_encoder(config.encoder)
+    if encoder is not None:
+        encoder.keep_in(config.output.parent / VECTORS)
+    return Bench(make_counter(), encoder, config.hybrid)
 
 
 def run(config: RunConfig, *, bench: Bench | None = None, say: Progress | None = None) -> Path:
@@ -275,10 +347,12 @@ def run(config: RunConfig, *, bench: Bench | None = None, say: Progress | None =
     runner = Runner(config, ready, say or (lambda line: print(line, file=sys.stderr, flush=True)))
     started = time.process_time()
     try:
-        for suite in suites:
-            runner.suite(suite)
+        for family in families(suites):
+            runner.family(family)
     finally:
         runner.close()
+        if ready.encoder is not None:
+            ready.encoder.close()
     _finish(config.output, time.process_time() - started)
     return config.output
 

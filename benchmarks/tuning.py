@@ -2,27 +2,33 @@
 
 A trial is one configuration measured on every conversation of the development data. The
 configuration reported for a conversation is chosen on the others only (leave one conversation
-out), so that the tuned figure is not the figure it was tuned on; the final configuration is
-chosen on all. The first trial of each is its default configuration. Trials are drawn by a seed.
+out), so that the tuned figure is not the figure it was tuned on; the comparator runs with the
+one chosen on all. The first trial of each is what it is by default. Trials are drawn by a seed.
+EviCortex is not changed by its trials: it is compared as it is shipped, and its trials tell what
+tuning would have given it too.
 """
 
 from __future__ import annotations
 
 import json
 import random
+import tempfile
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
+from benchmarks.config import ConfigError
 from benchmarks.datasets.base import Conversation
 from benchmarks.metrics.retrieval import strict_evidence
 from benchmarks.systems.base import System
+from benchmarks.systems.catalog import Bench
 from benchmarks.systems.evicortex import EviCortexSystem, weighted
 from benchmarks.systems.hybrid import HybridChunks, HybridConfig
 from evicortex import Settings
 
+HYBRID, EVICORTEX = "hybrid chunks", "evicortex"
 HYBRID_SPACE: Mapping[str, Sequence[Any]] = {
     "small_tokens": (32, 64),
     "large_tokens": (192, 320),
@@ -46,12 +52,19 @@ EVICORTEX_SPACE: Mapping[str, Sequence[Any]] = {
     "actor": (1.5, 2.5, 3.5),
     "time": (3.0, 4.5, 6.0),
     "time_after": (7.0, 14.0, 28.0),
+    "ranker": (True, False),
+    "ranker_candidates": (100, 200, 400),
+    "whole_share": (0.35, 0.5, 0.75),
+    "two_share": (0.75, 0.9),
 }
 
 
 @dataclass(frozen=True, slots=True)
 class Trial:
-    """One configuration with its mean on each conversation; ``questions`` weigh them."""
+    """One configuration with its mean on each conversation; ``questions`` weigh them.
+
+    ``config`` holds the changes to what is shipped; ``plan`` says on what it was measured.
+    """
 
     system: str
     number: int
@@ -59,6 +72,8 @@ class Trial:
     means: Mapping[str, float]
     questions: Mapping[str, int]
     cpu_s: float
+    plan: Mapping[str, Any] = field(default_factory=dict)
+    shipped: bool = False
 
     def mean(self, without: str | None = None) -> float:
         """Return the mean over questions, leaving one conversation out."""
@@ -140,6 +155,8 @@ def _trials(
     plan: Plan,
 ) -> list[Trial]:
     found = [trial for trial in read_trials(plan.path) if trial.system == name]
+    if any(trial.plan != plan.record() for trial in found):
+        raise ConfigError(f"{plan.path} holds trials of another plan: choose another file")
     for number, changes in enumerate(draw(space, plan.trials, plan.seed)):
         if number < len(found):
             continue
@@ -147,7 +164,9 @@ def _trials(
         system = under(changes)
         means, questions = measure(system, plan.conversations, plan.budgets, every=plan.every)
         spent = round(time.process_time() - started, 2)
-        trial = Trial(name, number, changes, means, questions, spent)
+        trial = Trial(
+            name, number, changes, means, questions, spent, plan.record(), shipped=not changes
+        )
         with plan.path.open("a", encoding="utf-8") as file:
             file.write(json.dumps(asdict(trial), sort_keys=True) + "\n")
         plan.say(f"{name} trial {number}: {trial.mean():.4f}")
@@ -166,11 +185,34 @@ class Plan:
     path: Path
     say: Callable[[str], None]
     every: int = 1
+    data: Mapping[str, str] = field(default_factory=dict)
+    """Suite name to the SHA-256 of its data."""
+
+    def record(self) -> dict[str, Any]:
+        """Return what makes trials comparable, as it is written with each."""
+        return {
+            "budgets": list(self.budgets),
+            "every": self.every,
+            "seed": self.seed,
+            "data": dict(self.data),
+        }
 
 
-def tune(plan: Plan, hybrid: HybridChunks, evicortex: EviCortexSystem) -> list[Tuned]:
-    """Tune both on what they have already taken in; a tuning that was stopped goes on."""
-    plan.path.parent.mkdir(parents=True, exist_ok=True)
+def tune_hybrid(plan: Plan, hybrid: HybridChunks) -> Tuned:
+    """Tune the comparator on what it has taken in; a tuning that was stopped goes on."""
+    base = HybridConfig()
+    return choose(
+        _trials(
+            HYBRID,
+            HYBRID_SPACE,
+            lambda changes: hybrid.reconfigured(replace(base, **changes)),
+            plan,
+        )
+    )
+
+
+def tune_evicortex(plan: Plan, evicortex: EviCortexSystem) -> Tuned:
+    """Tune EviCortex's public settings on what it has taken in; goes on like the other."""
     opened: list[EviCortexSystem] = []
 
     def under(changes: dict[str, Any]) -> System:
@@ -179,17 +221,49 @@ def tune(plan: Plan, hybrid: HybridChunks, evicortex: EviCortexSystem) -> list[T
         opened.append(evicortex.reconfigured(weighted(**changes) if changes else Settings()))
         return opened[0]
 
-    base = HybridConfig()
-    comparator = _trials(
-        "hybrid chunks",
-        HYBRID_SPACE,
-        lambda changes: hybrid.reconfigured(replace(base, **changes)),
-        plan,
-    )
-    own = _trials("evicortex", EVICORTEX_SPACE, under, plan)
-    while opened:
-        opened.pop().close()
-    return [choose(comparator), choose(own)]
+    try:
+        return choose(_trials(EVICORTEX, EVICORTEX_SPACE, under, plan))
+    finally:
+        while opened:
+            opened.pop().close()
+
+
+def tune(plan: Plan, bench: Bench, systems: Sequence[str]) -> list[Tuned]:
+    """Take in the conversations and tune these systems, one after the other.
+
+    Raises:
+        ConfigError: The file of trials holds some of another plan, there is no encoder, or a
+            system cannot be tuned.
+    """
+    if bench.encoder is None:
+        raise ConfigError("tuning needs an encoder")
+    strangers = set(systems) - {HYBRID, EVICORTEX}
+    if strangers:
+        raise ConfigError(f"only {HYBRID} and {EVICORTEX} are tuned, not {', '.join(strangers)}")
+    plan.path.parent.mkdir(parents=True, exist_ok=True)
+    found: list[Tuned] = []
+    for name in systems:
+        with tempfile.TemporaryDirectory() as folder:
+            found.append(_tuned(plan, bench, name, Path(folder)))
+    return found
+
+
+def _tuned(plan: Plan, bench: Bench, name: str, folder: Path) -> Tuned:
+    if name == HYBRID:
+        hybrid = HybridChunks(bench.count, bench.vectors(name))
+        _ingest(plan, hybrid)
+        return tune_hybrid(plan, hybrid)
+    own = EviCortexSystem(folder / "tuned.db", embedder=bench.encoder, token_counter=bench.counter)
+    try:
+        _ingest(plan, own)
+        return tune_evicortex(plan, own)
+    finally:
+        own.close()
+
+
+def _ingest(plan: Plan, system: System) -> None:
+    for conversation in plan.conversations:
+        system.ingest(conversation.conversation_id, conversation.turns)
 
 
 def read_trials(path: Path) -> list[Trial]:

@@ -32,6 +32,8 @@ class Packed:
     """Whether the system says that the question is not supported."""
     probability: float | None = None
     """The calibrated probability of support, where the system has one."""
+    confidence: float | None = None
+    """The best score found: higher means better supported, and only its order means anything."""
 
 
 class System(Protocol):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from datetime import datetime
 
 from benchmarks.datasets.base import Query, Turn
@@ -31,17 +32,22 @@ class BM25:
 
     def rank(self, namespace: str, text: str, as_of: datetime | None = None) -> list[Turn]:
         """Return the turns that had happened, best first; ties by place in the conversation."""
+        return self._ranked(namespace, text, as_of)[0]
+
+    def _ranked(
+        self, namespace: str, text: str, as_of: datetime | None
+    ) -> tuple[list[Turn], float]:
         turns = self._turns[namespace]
         mask = visible(turns, as_of)
         scores = self._indexes[namespace].scores(text, mask)
-        return [turns[row] for row in best_first(scores, mask)]
+        return [turns[row] for row in best_first(scores, mask)], float(scores.max(initial=0.0))
 
     def ask(self, namespace: str, query: Query, budget_tokens: int) -> Packed:
         """Pack the best turns."""
         order = {turn.turn_id: place for place, turn in enumerate(self._turns[namespace])}
-        ranking = self.rank(namespace, query.text, query.as_of)
+        ranking, top = self._ranked(namespace, query.text, query.as_of)
         packed = pack_greedily(ranking, order, budget_tokens, self._count)
-        return with_costs(packed, scored=len(ranking))
+        return replace(with_costs(packed, scored=len(ranking)), confidence=top)
 
     def close(self) -> None:
         """Nothing to release."""

@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 from benchmarks.systems import controls, crossed
 from benchmarks.systems.base import CountTokens, LabelledControl, System
 from benchmarks.systems.bm25 import BM25
 from benchmarks.systems.dense import Dense, SharedEncoder
-from benchmarks.systems.evicortex import EviCortexSystem, ablated, unranked
+from benchmarks.systems.evicortex import EviCortexSystem, ablated
 from benchmarks.systems.hybrid import DIAGNOSTIC, HybridChunks, HybridConfig
 from benchmarks.systems.longmemeval_retriever import LongMemEvalRetriever
 from benchmarks.systems.rrf import ReciprocalRankFusion
@@ -47,15 +48,14 @@ Maker = Callable[[Bench, Path], Participant]
 def _evicortex(
     name: str,
     *,
-    off: tuple[str, ...] = (),
+    off: tuple[str, ...] | None = None,
     vectors: bool = True,
     declared: bool = False,
     named: bool = True,
-    ranker: bool = True,
 ) -> Maker:
+    """Return the maker of EviCortex; with ``off``, even empty, it is an arm of the ablations."""
+
     def make(bench: Bench, folder: Path) -> System:
-        settings = ablated(*off, settings=bench.settings) if off else bench.settings
-        settings = settings if ranker else unranked(settings)
         return EviCortexSystem(
             folder / "ledger.db",
             name=name,
@@ -63,7 +63,7 @@ def _evicortex(
             named=named,
             embedder=bench.encoder if vectors else None,
             token_counter=bench.counter,
-            settings=settings,
+            settings=bench.settings if off is None else ablated(*off, settings=bench.settings),
         )
 
     return make
@@ -79,6 +79,21 @@ def _chunks_crossed(bench: Bench, folder: Path) -> System:
         settings=bench.settings,
     )
 
+
+ABLATION_BASE = "evicortex, ranker off"
+"""What every ablation is measured against.
+
+The learned ranker sees the channels itself, so it is off on both sides of an ablation: otherwise
+a channel without weight would still speak through it.
+"""
+
+_ABLATIONS: Mapping[str, dict[str, Any]] = {
+    "windows off": {"off": ("window", "dense_window")},
+    "time off": {"off": ("time",)},
+    "names off": {"off": ("actor",), "named": False},
+    "declared claims": {"off": (), "declared": True},
+    "declared claims, claims channel off": {"off": ("claims",), "declared": True},
+}
 
 SYSTEMS: Mapping[str, Maker] = {
     "no memory": lambda bench, folder: controls.NoMemory(),
@@ -98,14 +113,12 @@ SYSTEMS: Mapping[str, Maker] = {
     ),
     "evicortex": _evicortex("evicortex"),
     "evicortex, lexical": _evicortex("evicortex, lexical", vectors=False),
-    "evicortex, ranker off": _evicortex("evicortex, ranker off", ranker=False),
     "evicortex, declared claims": _evicortex("evicortex, declared claims", declared=True),
-    "evicortex, claims channel off": _evicortex(
-        "evicortex, claims channel off", off=("claims",), declared=True
-    ),
-    "evicortex, windows off": _evicortex("evicortex, windows off", off=("window", "dense_window")),
-    "evicortex, time off": _evicortex("evicortex, time off", off=("time",)),
-    "evicortex, names off": _evicortex("evicortex, names off", off=("actor",), named=False),
+    ABLATION_BASE: _evicortex(ABLATION_BASE, off=()),
+    **{
+        f"{ABLATION_BASE}, {name}": _evicortex(f"{ABLATION_BASE}, {name}", **options)
+        for name, options in _ABLATIONS.items()
+    },
     "turns under the hybrid's retriever": lambda bench, folder: crossed.turns_under_hybrid(
         bench.count, bench.vectors("turns under the hybrid's retriever"), bench.hybrid
     ),

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-import hashlib
 import importlib
+import time
 from collections.abc import Collection, Sequence
+from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
 from typing import Any
@@ -16,6 +17,7 @@ from benchmarks.datasets.base import Query, Turn
 from benchmarks.systems.base import CountTokens, Packed, pack_greedily, visible
 from benchmarks.systems.costs import with_costs
 from benchmarks.systems.lexical_index import best_first
+from benchmarks.systems.vector_store import Kept, VectorStore
 
 BATCH = 64
 Vectors = npt.NDArray[np.float32]
@@ -24,18 +26,20 @@ Vectors = npt.NDArray[np.float32]
 class SharedEncoder:
     """One encoder with one memory of vectors, so that all systems get the same ones.
 
-    ``embedded`` counts the texts that were really encoded, ``calls`` the batches they came in,
-    ``requested`` the vectors that were asked for, remembered or not: what a system would have
-    cost alone.
+    ``embedded`` counts the texts that were really encoded, ``calls`` the batches they came in and
+    ``spent_s`` their CPU seconds. ``requested`` and ``charged_s`` are what was asked for,
+    remembered or not: what a system would have cost alone.
     """
 
-    def __init__(self, encoder: Any) -> None:
+    def __init__(self, encoder: Any, store: VectorStore | None = None) -> None:
         self._encoder = encoder
-        self._memory: dict[tuple[str, str], Vectors] = {}
-        self._stored: dict[str, Vectors] = {}
+        self._store = store
+        self._memory: dict[tuple[str, str], Kept] = {}
         self.embedded = 0
         self.requested = 0
         self.calls = 0
+        self.spent_s = 0.0
+        self.charged_s = 0.0
 
     @classmethod
     def local(cls) -> SharedEncoder | None:
@@ -58,64 +62,68 @@ class SharedEncoder:
         profile = self.profile
         return f"{profile.model_id}@{profile.revision} {dict(profile.details)}"
 
+    def keep_in(self, path: Path) -> None:
+        """Keep vectors in this file from now on, and take from it what this encoder made."""
+        self.close()
+        self._store = VectorStore(path, self.identity)
+
+    def close(self) -> None:
+        """Close the file of vectors, if there is one."""
+        if self._store is not None:
+            self._store.close()
+        self._store = None
+
     def windows(self, text: str) -> Any:
         """Cut an over-long text as the encoder says."""
         return self._encoder.windows(text)
 
     def embed(self, texts: Sequence[str], *, input_type: str = "document") -> Vectors:
         """Return vectors (len(texts), dimensions), computed once per text and role."""
-        self.requested += len(texts)
-        missing = [t for t in dict.fromkeys(texts) if not self._remembered(input_type, t)]
-        for start in range(0, len(missing), BATCH):
-            batch = missing[start : start + BATCH]
-            vectors = self._encoder.embed(batch, input_type=input_type)
-            self._memory.update(
-                ((input_type, text), vector) for text, vector in zip(batch, vectors, strict=True)
-            )
-            self.embedded += len(batch)
-            self.calls += 1
+        self._prepare(input_type, texts)
         if not texts:
             return np.empty((0, self.profile.dimensions), dtype=np.float32)
-        rows: Vectors = np.stack([self._memory[input_type, text] for text in texts])
+        kept = [self._memory[input_type, text] for text in texts]
+        self.requested += len(kept)
+        self.charged_s += sum(each.cpu_s for each in kept)
+        rows: Vectors = np.stack([each.vector for each in kept])
         return rows
 
-    def save(self, path: Path) -> None:
-        """Write the vectors by digest of role and text; no text is written."""
-        keys = [_digest(role, text) for role, text in self._memory] + list(self._stored)
-        rows = [*self._memory.values(), *self._stored.values()]
-        path.parent.mkdir(parents=True, exist_ok=True)
-        vectors = np.stack(rows) if rows else np.empty((0, self.profile.dimensions), np.float32)
-        part = path.with_suffix(".part.npz")
-        np.savez(part, identity=self.identity, keys=np.array(keys, dtype="U64"), vectors=vectors)
-        part.replace(path)
+    def _prepare(self, role: str, texts: Sequence[str]) -> None:
+        missing = [text for text in dict.fromkeys(texts) if (role, text) not in self._memory]
+        if missing and self._store is not None:
+            found = self._store.get(role, missing)
+            self._memory.update(((role, text), kept) for text, kept in found.items())
+            missing = [text for text in missing if text not in found]
+        for start in range(0, len(missing), BATCH):
+            batch = missing[start : start + BATCH]
+            made = self._encoded(role, batch)
+            self._memory.update(((role, text), kept) for text, kept in made.items())
+            if self._store is not None:
+                self._store.put(role, made)
 
-    def load(self, path: Path) -> None:
-        """Read vectors that this very encoder made; those of another are left alone."""
-        if not path.is_file():
-            return
-        with np.load(path) as found:
-            if str(found["identity"]) == self.identity:
-                self._stored = dict(zip(found["keys"].tolist(), found["vectors"], strict=True))
+    def _encoded(self, role: str, batch: Sequence[str]) -> dict[str, Kept]:
+        """Encode texts; a batch's CPU time is shared out by length."""
+        started = time.process_time()
+        vectors = self._encoder.embed(batch, input_type=role)
+        spent = time.process_time() - started
+        self.spent_s += spent
+        self.embedded += len(batch)
+        self.calls += 1
+        total = sum(len(text) for text in batch) or 1
+        return {
+            text: Kept(vector, spent * len(text) / total)
+            for text, vector in zip(batch, vectors, strict=True)
+        }
 
     def keep(self, texts: Collection[str]) -> None:
         """Forget all vectors but those of these texts, so that memory does not grow."""
-        kept = {key: row for key, row in self._memory.items() if key[1] in texts}
-        self._memory = kept
-
-    def _remembered(self, role: str, text: str) -> bool:
-        if (role, text) in self._memory:
-            return True
-        vector = self._stored.pop(_digest(role, text), None) if self._stored else None
-        if vector is not None:
-            self._memory[role, text] = vector
-        return vector is not None
+        self._memory = {key: row for key, row in self._memory.items() if key[1] in texts}
 
     def turns(self, texts: Sequence[str]) -> Vectors:
         """Return one vector a text, as :meth:`turn` does; zeros for a blank one."""
         zero = np.zeros(self.profile.dimensions, dtype=np.float32)
-        short = [t for t in texts if t.strip() and len(self.windows(t)) == 1]
-        self.embed(sorted(set(short), key=len))
-        self.requested -= len(set(short))
+        short = {text for text in texts if text.strip() and len(self.windows(text)) == 1}
+        self._prepare("document", sorted(short, key=lambda text: (len(text), text)))
         rows = [self.turn(text) if text.strip() else zero for text in texts]
         return np.stack(rows) if rows else np.empty((0, len(zero)), dtype=np.float32)
 
@@ -128,10 +136,6 @@ class SharedEncoder:
         mean = self.embed([text[start:end] for start, end in windows]).mean(axis=0)
         unit: Vectors = mean / np.linalg.norm(mean)
         return unit
-
-
-def _digest(role: str, text: str) -> str:
-    return hashlib.sha256(f"{role}\0{text}".encode()).hexdigest()
 
 
 class Dense:
@@ -152,17 +156,24 @@ class Dense:
 
     def rank(self, namespace: str, text: str, as_of: datetime | None = None) -> list[Turn]:
         """Return the turns that had happened, nearest first; ties by place."""
+        return self._ranked(namespace, text, as_of)[0]
+
+    def _ranked(
+        self, namespace: str, text: str, as_of: datetime | None
+    ) -> tuple[list[Turn], float]:
         turns = self._turns[namespace]
+        mask = visible(turns, as_of)
         query = self._encoder.embed([text], input_type="query")[0]
         scores = np.einsum("ij,j->i", self._vectors[namespace], query).astype(np.float64)
-        return [turns[row] for row in best_first(scores, visible(turns, as_of))]
+        top = float(scores[mask].max(initial=-1.0))
+        return [turns[row] for row in best_first(scores, mask)], top
 
     def ask(self, namespace: str, query: Query, budget_tokens: int) -> Packed:
         """Pack the nearest turns."""
         order = {turn.turn_id: place for place, turn in enumerate(self._turns[namespace])}
-        ranking = self.rank(namespace, query.text, query.as_of)
+        ranking, top = self._ranked(namespace, query.text, query.as_of)
         packed = pack_greedily(ranking, order, budget_tokens, self._count)
-        return with_costs(packed, scored=len(ranking), embedded=1)
+        return replace(with_costs(packed, scored=len(ranking), embedded=1), confidence=top)
 
     def close(self) -> None:
         """Nothing to release."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import fields, replace
 from pathlib import Path
 from typing import Any
 
@@ -13,13 +13,16 @@ from benchmarks.systems.costs import with_costs
 from evicortex import ContextPack, EviCortex, EvidenceDraft, Settings
 
 BATCH = 500
+SOMEBODY = "Anonymous"
+"""A name that no question uses."""
 
 
 class EviCortexSystem:
     """One ledger file; one namespace a conversation.
 
     With ``declared`` the claims that come with a turn are remembered with it. With ``named``
-    false, actors are stored under names that no question uses.
+    false, all turns are stored under the one name ``SOMEBODY``, so that neither a name nor an
+    alias that the conversation teaches tells who spoke.
     """
 
     def __init__(
@@ -69,7 +72,7 @@ class EviCortexSystem:
     def _draft(self, turn: Turn) -> EvidenceDraft:
         return EvidenceDraft(
             content=turn.text,
-            actor=turn.actor if self._named else pseudonym(turn.actor),
+            actor=turn.actor if self._named else SOMEBODY,
             role=turn.role,
             session=turn.session,
             external_id=turn.turn_id,
@@ -79,13 +82,12 @@ class EviCortexSystem:
 
     def ask(self, namespace: str, query: Query, budget_tokens: int) -> Packed:
         """Recall within the budget."""
-        actor = query.query_actor
         pack = self._cortex.recall(
             namespace,
             query.text,
             budget_tokens=budget_tokens,
             as_of=query.as_of,
-            query_actor=actor if actor is None or self._named else pseudonym(actor),
+            query_actor=query.query_actor if self._named else None,
         )
         shown = {item.external_id: item.text for item in pack.items if item.external_id}
         return as_packed(pack, shown, packed_order(pack))
@@ -118,30 +120,42 @@ def as_packed(pack: ContextPack, shown: Mapping[str, str], order: tuple[str, ...
     return with_costs(packed, scored=scored, embedded=int(vectors))
 
 
-def pseudonym(actor: str) -> str:
-    """Return a name that no question uses, the same for the same actor."""
-    return "Speaker " + "".join(chr(ord("q") + byte % 9) for byte in actor.encode()[:6])
-
-
 def ablated(*channels: str, settings: Settings | None = None) -> Settings:
-    """Return settings under which these channels have no weight, with vectors and without."""
+    """Return settings under which these channels say nothing, and the learned ranker is off.
+
+    The ranker would see the channels whatever their weights; without it what has no weight has
+    no say in the order. No channel at all is the base that the others are measured against.
+    """
     base = settings or Settings()
     fusion = base.options.fusion
     zero = dict.fromkeys(channels, 0.0)
     fusion = replace(
-        fusion, lexical=replace(fusion.lexical, **zero), hybrid=replace(fusion.hybrid, **zero)
+        fusion,
+        lexical=replace(fusion.lexical, **zero),
+        hybrid=replace(fusion.hybrid, **zero),
+        ranker=False,
     )
     return replace(base, options=replace(base.options, fusion=fusion))
 
 
-def unranked(settings: Settings) -> Settings:
-    """Return settings without the learned ranker: the hand fusion alone."""
-    fusion = replace(settings.options.fusion, ranker=False)
-    return replace(settings, options=replace(settings.options, fusion=fusion))
-
-
-def weighted(**weights: float) -> Settings:
-    """Return settings with these weights of the hybrid fusion, the others as they are."""
+def weighted(**values: Any) -> Settings:
+    """Return settings with these values of the fusion, its weights or the cutting changed."""
     base = Settings()
-    fusion = replace(base.options.fusion, hybrid=replace(base.options.fusion.hybrid, **weights))
-    return replace(base, options=replace(base.options, fusion=fusion))
+    fusion, packing = base.options.fusion, base.options.packing
+    mine, theirs, rest = (
+        {key: value for key, value in values.items() if key in known}
+        for known in (_names(fusion), _names(packing.cutting), _names(fusion.hybrid))
+    )
+    options = replace(
+        base.options,
+        fusion=replace(fusion, hybrid=replace(fusion.hybrid, **rest), **mine),
+        packing=replace(packing, cutting=replace(packing.cutting, **theirs)),
+    )
+    unknown = set(values) - {*mine, *theirs, *rest}
+    if unknown:
+        raise ValueError(f"no setting is called {', '.join(sorted(unknown))}")
+    return replace(base, options=options)
+
+
+def _names(options: Any) -> set[str]:
+    return {each.name for each in fields(options)}

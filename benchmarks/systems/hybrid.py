@@ -98,7 +98,6 @@ class HybridChunks:
         self._name = name if encoder.profile.semantic else DIAGNOSTIC
         self._logs: dict[str, RecordLog] = {}
         self._indexes: dict[tuple[str, tuple[int, int, int]], _Index] = {}
-        self._last: tuple[tuple[str, Query], list[Piece], int] | None = None
 
     @property
     def name(self) -> str:
@@ -121,7 +120,6 @@ class HybridChunks:
         """Append the turns; what was indexed before is indexed anew."""
         self._logs.setdefault(namespace, RecordLog()).append(turns)
         self._indexes = {key: kept for key, kept in self._indexes.items() if key[0] != namespace}
-        self._last = None
         self._index(namespace)
 
     def _index(self, namespace: str) -> _Index:
@@ -132,14 +130,8 @@ class HybridChunks:
         return self._indexes[key]
 
     def ask(self, namespace: str, query: Query, budget_tokens: int) -> Packed:
-        """Rank chunks, expand them, and pack; raises ScanOverflowError, never a partial scan.
-
-        The ranking of the last question is kept, so that several budgets rank once.
-        """
-        key = (namespace, query)
-        if self._last is None or self._last[0] != key:
-            self._last = (key, *self._ranked(namespace, query))
-        _, pieces, scored = self._last
+        """Rank chunks, expand them, and pack; raises ScanOverflowError, never a partial scan."""
+        pieces, scored = self._ranked(namespace, query)
         order = {r.turn.turn_id: r.row for r in self._logs[namespace].records}
         packed = pack_pieces(pieces, order, budget_tokens, self._count)
         return with_costs(packed, scored=scored, embedded=1)

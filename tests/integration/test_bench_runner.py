@@ -123,6 +123,36 @@ def test_a_killed_run_goes_on_and_ends_with_the_same_records(tmp_path):
     assert not any("bm25: 12 questions" in line for line in asked)
 
 
+def test_data_sets_that_differ_in_labels_alone_are_asked_once(tmp_path, monkeypatch):
+    first = runner.suites_of(configuration(tmp_path))[0]
+    asked = []
+
+    class Counting(NoMemory):
+        name = "counting"
+
+        def ask(self, namespace, query, budget_tokens):
+            asked.append((namespace, query.query_id, budget_tokens))
+            return super().ask(namespace, query, budget_tokens)
+
+    def relabelled():
+        for conversation in first.stream.conversations():
+            labels = {key: replace(each, gold=()) for key, each in conversation.labels.items()}
+            yield replace(conversation, labels=labels)
+
+    other = replace(first, name="relabelled", stream=replace(first.stream, passes=relabelled))
+    makers = {**catalog.SYSTEMS, "counting": lambda bench, folder: Counting()}
+    monkeypatch.setattr(catalog, "SYSTEMS", makers)
+    monkeypatch.setattr(runner, "suites_of", lambda config: [first, other])
+    config = replace(configuration(tmp_path), systems=("counting", "oracle evidence"))
+    records = read_records(runner.run(config, say=quiet))
+    assert len(asked) == len(set(asked)) == 12 * 2
+    assert len(records) == 2 * 2 * 12 * 2
+    one = [r for r in records if r.system == "oracle evidence" and r.suite == "relabelled"]
+    assert {r.items for r in one} == {0}
+    unanswered = replace(first, stream=replace(first.stream, digest="0"))
+    assert [len(each) for each in runner.families([first, other, unanswered])] == [2, 1]
+
+
 def test_another_configuration_or_data_file_in_the_same_folder_is_refused(tmp_path):
     runner.run(configuration(tmp_path), say=quiet)
     with pytest.raises(ConfigError, match="config_sha256 differ"):

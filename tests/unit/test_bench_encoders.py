@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import importlib.util
+import time
 
 import numpy as np
 import pytest
 
 from benchmarks.config import EncoderConfig
 from benchmarks.encoders import WindowedHashing, make_counter, make_encoder
+from benchmarks.metering import Meter, Spent
+from benchmarks.systems.catalog import Bench
 from benchmarks.systems.dense import SharedEncoder
 
 has_local = importlib.util.find_spec("onnxruntime") is not None
@@ -29,21 +32,22 @@ def test_the_local_encoder_and_counter_are_exact_and_semantic():
 
 
 def test_vectors_are_kept_by_digest_and_only_for_the_same_encoder(tmp_path):
-    path = tmp_path / "kept" / "vectors.npz"
+    path = tmp_path / "kept" / "vectors.sqlite"
     first = SharedEncoder(WindowedHashing())
+    first.keep_in(path)
     rows = first.turns(["I bought a red kayak.", "", "It leaks."])
     assert not rows[1].any()
-    first.save(path)
+    first.close()
     assert b"kayak" not in path.read_bytes()
     second = SharedEncoder(WindowedHashing())
-    second.load(tmp_path / "absent.npz")
-    second.load(path)
+    second.keep_in(path)
     np.testing.assert_array_equal(
         second.turns(["It leaks.", "I bought a red kayak."]), rows[[2, 0]]
     )
     assert second.embedded == 0
     second.embed(["It leaks."], input_type="query")
     assert second.embedded == 1
+    second.close()
 
     class Other(WindowedHashing):
         @property
@@ -53,6 +57,34 @@ def test_vectors_are_kept_by_digest_and_only_for_the_same_encoder(tmp_path):
             return replace(super().profile, revision="2")
 
     third = SharedEncoder(Other())
-    third.load(path)
+    third.keep_in(path)
     third.turns(["It leaks."])
     assert third.embedded == 1
+    third.close()
+
+
+class Ticking(WindowedHashing):
+    """Takes one second of CPU for each text."""
+
+    def __init__(self, clock):
+        super().__init__()
+        self._clock = clock
+
+    def embed(self, texts, *, input_type="document"):
+        self._clock[0] += len(texts)
+        return super().embed(texts, input_type=input_type)
+
+
+def test_a_kept_vector_is_charged_with_what_it_once_took(tmp_path, monkeypatch):
+    clock = [0.0]
+    monkeypatch.setattr(time, "process_time", lambda: clock[0])
+    texts = ["It leaks.", "It rains."]
+    for first in (True, False):
+        encoder = SharedEncoder(Ticking(clock))
+        encoder.keep_in(tmp_path / "vectors.sqlite")
+        meter = Meter(Bench(make_counter(), encoder))
+        encoder.turns(texts)
+        clock[0] += 5.0
+        assert meter.read() == Spent(7.0, 2.0, 2)
+        assert encoder.spent_s == (2.0 if first else 0.0)
+        encoder.close()

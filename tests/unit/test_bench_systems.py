@@ -16,19 +16,18 @@ from benchmarks.datasets.base import Label, Query, Turn
 from benchmarks.systems import controls, crossed, hybrid, longmemeval_retriever
 from benchmarks.systems.base import Piece, merged, pack_greedily, pack_pieces, serialize
 from benchmarks.systems.bm25 import BM25
+from benchmarks.systems.catalog import ABLATION_BASE, Bench, make
 from benchmarks.systems.chunks import RecordLog, large_chunks, sentences, small_chunks
 from benchmarks.systems.dense import Dense, SharedEncoder
 from benchmarks.systems.evicortex import (
     EviCortexSystem,
     ablated,
-    pseudonym,
-    unranked,
     weighted,
 )
 from benchmarks.systems.hybrid import DIAGNOSTIC, HybridChunks, HybridConfig, ScanOverflowError
 from benchmarks.systems.longmemeval_retriever import LongMemEvalRetriever
 from benchmarks.systems.rrf import ReciprocalRankFusion
-from evicortex import EviCortex
+from evicortex import EviCortex, Settings
 from evicortex.providers.hashing import HashingEmbedder
 from evicortex.types import Span
 
@@ -40,6 +39,23 @@ class Hashing(HashingEmbedder):
 
     def windows(self, text):
         return [Span(start, min(start + 400, len(text))) for start in range(0, len(text), 400)]
+
+
+class Semantic(Hashing):
+    """The same vectors, said to be semantic: the learned ranker would be on."""
+
+    @property
+    def profile(self):
+        return replace(super().profile, semantic=True)
+
+
+class Words:
+    """Counts words."""
+
+    identity, exact = "words", True
+
+    def count(self, text):
+        return len(text.split())
 
 
 def words(text):
@@ -330,9 +346,11 @@ def test_ablations_change_what_they_say_and_nothing_else(tmp_path):
     assert off.hybrid.turn == default.hybrid.turn
     assert weighted(actor=9.0).options.fusion.hybrid.actor == 9.0
     assert weighted(actor=9.0).options.fusion.lexical == default.lexical
-    assert default.ranker
-    assert unranked(ablated()).options.fusion == replace(default, ranker=False)
-    assert pseudonym("Ann") == pseudonym("Ann") != pseudonym("Bob")
+    assert weighted(whole_share=0.3).options.packing.cutting.whole_share == 0.3
+    assert weighted(ranker_candidates=9).options.fusion.ranker_candidates == 9
+    with pytest.raises(ValueError, match="no setting is called magic"):
+        weighted(magic=1)
+    assert Settings().options.fusion == replace(default, ranker=True)
     system = EviCortexSystem(tmp_path / "n.db", embedder=None, named=False)
     system.ingest("a", TALK)
     assert "Ann:" not in system.ask("a", QUESTION, 100).text
@@ -341,6 +359,55 @@ def test_ablations_change_what_they_say_and_nothing_else(tmp_path):
     assert again.ask("a", QUESTION, 100).packed
     again.close()
     system.close()
+
+
+SAME = "We went to the harbour market."
+RAIN = f"Nothing of note happened. {'It rained all day. ' * 20}"
+
+
+def talk(*texts, actors=None, days=None):
+    """Make one session of these texts."""
+    actors, days = actors or {}, days or {}
+    return [
+        turn(number, text, actor=actors.get(number, "Ann"), day=days.get(number, 0))
+        for number, text in enumerate(texts)
+    ]
+
+
+ABOUT_TIME = talk(SAME, SAME, "Yes.", days={1: 40, 2: 41})
+ABOUT_NAMES = talk(
+    "Hi Bob! Hey Bob, listen. Thanks, Bob.",
+    *(*[RAIN] * 6, SAME, *[RAIN] * 6, SAME, *[RAIN] * 6),
+    actors={14: "Bob"},
+)
+ABOUT_WINDOWS = talk("The weather was fine.", SAME, *[RAIN] * 6, "Did the kayak leak?", SAME)
+
+
+@pytest.mark.parametrize(
+    ("off", "turns", "question", "spoken_for"),
+    [
+        ("time off", ABOUT_TIME, "Which market was it in June 2023?", 1),
+        ("names off", ABOUT_NAMES, "Which market did Bob see?", 14),
+        ("windows off", ABOUT_WINDOWS, "At which market was the kayak?", 9),
+    ],
+)
+def test_an_ablated_channel_is_hidden_whole(tmp_path, off, turns, question, spoken_for):
+    """Two turns say the same; only the channel tells them apart, and only where it is on."""
+    bench = Bench(Words(), SharedEncoder(Semantic()))
+    scores = {}
+    for name in (ABLATION_BASE, f"{ABLATION_BASE}, {off}"):
+        system = make(name, bench, tmp_path / name)
+        assert isinstance(system, EviCortexSystem)
+        system.ingest("a", turns)
+        hits = system.cortex.search("a", question, limit=40).hits
+        scores[name] = {
+            hit.evidence.external_id: hit.score for hit in hits if hit.evidence.content == SAME
+        }
+        system.close()
+    other = next(key for key in scores[ABLATION_BASE] if key != f"t{spoken_for}")
+    shown, hidden = scores.values()
+    assert shown[f"t{spoken_for}"] > shown[other]
+    assert hidden[f"t{spoken_for}"] == pytest.approx(hidden[other])
 
 
 def test_chunks_under_evicortex_are_reported_as_the_turns_they_came_from(tmp_path):

@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from benchmarks import tuning
+from benchmarks.config import ConfigError
 from benchmarks.datasets.synthetic_stream import Shape, conversations
-from benchmarks.encoders import WindowedHashing
+from benchmarks.encoders import WindowedHashing, make_counter
+from benchmarks.systems.catalog import Bench
 from benchmarks.systems.dense import SharedEncoder
-from benchmarks.systems.evicortex import EviCortexSystem
-from benchmarks.systems.hybrid import HybridChunks, HybridConfig
+from benchmarks.systems.hybrid import HybridConfig
 from benchmarks.tuning import EVICORTEX_SPACE, HYBRID_SPACE, Plan, Trial, choose, draw, tune
-
-
-def words(text):
-    return len(text.split())
 
 
 def trial(number, means, questions=None, system="a"):
@@ -54,14 +53,12 @@ def test_every_tuned_name_is_a_setting():
 def test_both_are_tuned_equally_often_and_a_stopped_tuning_goes_on(tmp_path):
     data = list(conversations(Shape(seed=0, namespaces=2, turns=40, questions=6)))
     encoder = SharedEncoder(WindowedHashing())
-    hybrid = HybridChunks(words, encoder)
-    own = EviCortexSystem(tmp_path / "a.db", embedder=None)
-    for conversation in data:
-        hybrid.ingest(conversation.conversation_id, conversation.turns)
-        own.ingest(conversation.conversation_id, conversation.turns)
+    bench = Bench(make_counter(), encoder)
+    both = ("hybrid chunks", "evicortex")
     path = tmp_path / "trials.jsonl"
     said = []
-    found = tune(Plan(data, (60,), 3, 0, path, said.append), hybrid, own)
+    plan = Plan(data, (60,), 3, 0, path, said.append)
+    found = tune(plan, bench, both)
     assert [each.trials for each in found] == [3, 3]
     trials = tuning.read_trials(path)
     assert tuning.check_equal(trials) == 3
@@ -69,10 +66,12 @@ def test_both_are_tuned_equally_often_and_a_stopped_tuning_goes_on(tmp_path):
     lines = path.read_text("utf-8").splitlines(keepends=True)
     path.write_text("".join(lines[:4]), encoding="utf-8")
     said.clear()
-    again = tune(Plan(data, (60,), 3, 0, path, said.append), hybrid, own)
+    again = tune(plan, bench, both)
     assert len(said) == 2
     assert [each.best.means for each in again] == [each.best.means for each in found]
-    own.close()
+    assert [(t.number, t.shipped) for t in trials[:3]] == [(0, True), (1, False), (2, False)]
+    with pytest.raises(ConfigError, match="trials of another plan"):
+        tune(replace(plan, every=2), bench, both)
 
 
 def test_unequal_numbers_are_refused(tmp_path):
