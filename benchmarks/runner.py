@@ -269,7 +269,7 @@ class Runner:
     ) -> tuple[Packed, str | None]:
         try:
             packed = _ask(system, asked.conversation, asked.query, gold, budget)
-            counted = self._bench.count(packed.text)
+            counted = self._bench.counter.count(packed.text)
             if counted != packed.token_count or counted > budget:
                 raise BudgetBrokenError(
                     f"{counted} tokens, said to be {packed.token_count}, of {budget}"

@@ -57,17 +57,23 @@ def budgets(records: Sequence[Record], suite: str) -> list[int]:
 
 
 def complete(records: Sequence[Record], suite: str) -> list[str]:
-    """Return the systems that answered every question of a suite that any system answered."""
-    asked = {(r.conversation, r.query, r.budget) for r in records if r.suite == suite}
+    """Return the systems that answered every question of a suite that any system answered.
+
+    A system need not have been asked at every budget, but at each of its budgets it was asked
+    every question.
+    """
+    asked: set[tuple[str, str]] = set()
+    answered: dict[str, dict[int, set[tuple[str, str]]]] = {}
+    for r in records:
+        if r.suite == suite:
+            asked.add((r.conversation, r.query))
+            answered.setdefault(r.system, {}).setdefault(r.budget, set()).add(
+                (r.conversation, r.query)
+            )
     return [
         name
-        for name in systems(records, suite)
-        if {
-            (r.conversation, r.query, r.budget)
-            for r in records
-            if r.suite == suite and r.system == name
-        }
-        == asked
+        for name, by_budget in answered.items()
+        if all(found == asked for found in by_budget.values())
     ]
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.systems import controls, crossed
-from benchmarks.systems.base import CountTokens, LabelledControl, System
+from benchmarks.systems.base import LabelledControl, System
 from benchmarks.systems.bm25 import BM25
 from benchmarks.systems.dense import Dense, SharedEncoder
 from benchmarks.systems.evicortex import EviCortexSystem, ablated
@@ -19,6 +19,7 @@ from evicortex import Settings
 from evicortex.protocols import TokenCounter
 
 Participant = System | LabelledControl
+REMEMBERED_CHARACTERS = 2_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,11 +30,15 @@ class Bench:
     encoder: SharedEncoder | None
     hybrid: HybridConfig = field(default_factory=HybridConfig)
     settings: Settings = field(default_factory=Settings)
+    counts: dict[str, int] = field(default_factory=dict)
 
-    @property
-    def count(self) -> CountTokens:
-        """The counter of every budget."""
-        return self.counter.count
+    def count(self, text: str) -> int:
+        """Count the tokens of a text; lines are counted once, as a store of chunks would."""
+        if len(text) > REMEMBERED_CHARACTERS:
+            return self.counter.count(text)
+        if text not in self.counts:
+            self.counts[text] = self.counter.count(text)
+        return self.counts[text]
 
     def vectors(self, system: str) -> SharedEncoder:
         """Return the encoder; raises ValueError for a system that cannot do without."""
