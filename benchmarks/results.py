@@ -57,8 +57,8 @@ class Record:
     """The encoder's share of ``cpu_ms``."""
     groups: tuple[str, ...] = ()
     """Denominators that the question belongs to, such as ``released``."""
-    confidence: float | None = None
-    """The best score found, of which only the order means anything; see ``systems.base.Packed``."""
+    signals: Mapping[str, float] = field(default_factory=dict)
+    """What a calibration of refusal may be fitted on; see ``systems.base.Packed``."""
 
     @property
     def key(self) -> Key:

@@ -307,7 +307,7 @@ class Runner:
             gold_ranks=gold_ranks(gold, packed),
             refused=packed.refused,
             probability=packed.probability,
-            confidence=packed.confidence,
+            signals={name: round(each, 6) for name, each in packed.signals.items()},
             values=values,
             costs=dict(packed.costs),
             cpu_ms=round(1000 * spent.cpu_s, 3),

@@ -32,8 +32,8 @@ class Packed:
     """Whether the system says that the question is not supported."""
     probability: float | None = None
     """The calibrated probability of support, where the system has one."""
-    confidence: float | None = None
-    """The best score found: higher means better supported, and only its order means anything."""
+    signals: Mapping[str, float] = field(default_factory=dict)
+    """Numbers that may tell whether the question is supported: what calibration is fitted on."""
 
 
 class System(Protocol):

@@ -30,13 +30,10 @@ class BM25:
         self._turns[namespace] = turns
         self._indexes[namespace] = LexicalIndex(texts, k1=self._k1, b=self._b)
 
-    def rank(self, namespace: str, text: str, as_of: datetime | None = None) -> list[Turn]:
-        """Return the turns that had happened, best first; ties by place in the conversation."""
-        return self._ranked(namespace, text, as_of)[0]
-
-    def _ranked(
-        self, namespace: str, text: str, as_of: datetime | None
+    def rank(
+        self, namespace: str, text: str, as_of: datetime | None = None
     ) -> tuple[list[Turn], float]:
+        """Return the turns that had happened, best first, ties by place, and the best score."""
         turns = self._turns[namespace]
         mask = visible(turns, as_of)
         scores = self._indexes[namespace].scores(text, mask)
@@ -45,9 +42,9 @@ class BM25:
     def ask(self, namespace: str, query: Query, budget_tokens: int) -> Packed:
         """Pack the best turns."""
         order = {turn.turn_id: place for place, turn in enumerate(self._turns[namespace])}
-        ranking, top = self._ranked(namespace, query.text, query.as_of)
+        ranking, top = self.rank(namespace, query.text, query.as_of)
         packed = pack_greedily(ranking, order, budget_tokens, self._count)
-        return replace(with_costs(packed, scored=len(ranking)), confidence=top)
+        return replace(with_costs(packed, scored=len(ranking)), signals={"bm25": top})
 
     def close(self) -> None:
         """Nothing to release."""

@@ -154,13 +154,10 @@ class Dense:
         self._turns[namespace] = turns
         self._vectors[namespace] = self._encoder.turns([turn.text for turn in turns])
 
-    def rank(self, namespace: str, text: str, as_of: datetime | None = None) -> list[Turn]:
-        """Return the turns that had happened, nearest first; ties by place."""
-        return self._ranked(namespace, text, as_of)[0]
-
-    def _ranked(
-        self, namespace: str, text: str, as_of: datetime | None
+    def rank(
+        self, namespace: str, text: str, as_of: datetime | None = None
     ) -> tuple[list[Turn], float]:
+        """Return the turns that had happened, nearest first, ties by place, and the best score."""
         turns = self._turns[namespace]
         mask = visible(turns, as_of)
         query = self._encoder.embed([text], input_type="query")[0]
@@ -171,9 +168,10 @@ class Dense:
     def ask(self, namespace: str, query: Query, budget_tokens: int) -> Packed:
         """Pack the nearest turns."""
         order = {turn.turn_id: place for place, turn in enumerate(self._turns[namespace])}
-        ranking, top = self._ranked(namespace, query.text, query.as_of)
+        ranking, top = self.rank(namespace, query.text, query.as_of)
         packed = pack_greedily(ranking, order, budget_tokens, self._count)
-        return replace(with_costs(packed, scored=len(ranking), embedded=1), confidence=top)
+        costly = with_costs(packed, scored=len(ranking), embedded=1)
+        return replace(costly, signals={"cosine": top})
 
     def close(self) -> None:
         """Nothing to release."""

@@ -97,6 +97,37 @@ class EviCortexSystem:
         self._cortex.close()
 
 
+def support_signals(pack: ContextPack) -> dict[str, float]:
+    """Return what a pack says about its support, as numbers.
+
+    ``verdict`` is its own; ``coverage`` the openness of the lexical gate; ``turn`` and ``dense``
+    the best item's scores of those channels, ``turn`` a term of the question; ``margin`` how much
+    of the best lexical score the items of the actor asked about hold before all others, from -1
+    to 1, 0 when nobody in particular is asked about.
+    """
+    terms = max(len(pack.trace.get("terms", ())), 1)
+    found: dict[str, list[float]] = {"turn": [0.0], "dense_turn": [0.0]}
+    theirs, others = 0.0, 0.0
+    for item in pack.items:
+        for name, values in found.items():
+            if name in item.channels:
+                values.append(item.channels[name].score)
+        turn = item.channels["turn"].score if "turn" in item.channels else 0.0
+        if "actor" in item.channels:
+            theirs = max(theirs, turn)
+        else:
+            others = max(others, turn)
+    asked = pack.trace.get("actor") is not None
+    best = max(theirs, others)
+    return {
+        "verdict": float(pack.support.verdict == "supported"),
+        "coverage": float(pack.trace.get("lexical_factor", 0.0)),
+        "turn": max(found["turn"]) / terms,
+        "dense": max(found["dense_turn"]),
+        "margin": (theirs - others) / best if asked and best > 0 else 0.0,
+    }
+
+
 def packed_order(pack: ContextPack) -> tuple[str, ...]:
     """Return the external ids of a pack's items, the best first."""
     ranked = sorted(pack.items, key=lambda item: -item.score)
@@ -115,6 +146,7 @@ def as_packed(pack: ContextPack, shown: Mapping[str, str], order: tuple[str, ...
         packed=order,
         refused=pack.support.verdict == "insufficient",
         probability=pack.support.probability,
+        signals=support_signals(pack),
     )
     scored = int(pack.trace.get("allowed", 0)) * (2 if vectors else 1)
     return with_costs(packed, scored=scored, embedded=int(vectors))

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -131,12 +131,12 @@ class HybridChunks:
 
     def ask(self, namespace: str, query: Query, budget_tokens: int) -> Packed:
         """Rank chunks, expand them, and pack; raises ScanOverflowError, never a partial scan."""
-        pieces, scored = self._ranked(namespace, query)
+        pieces, scored, signals = self._ranked(namespace, query)
         order = {r.turn.turn_id: r.row for r in self._logs[namespace].records}
         packed = pack_pieces(pieces, order, budget_tokens, self._count)
-        return with_costs(packed, scored=scored, embedded=1)
+        return replace(with_costs(packed, scored=scored, embedded=1), signals=signals)
 
-    def _ranked(self, namespace: str, query: Query) -> tuple[list[Piece], int]:
+    def _ranked(self, namespace: str, query: Query) -> tuple[list[Piece], int, dict[str, float]]:
         index = self._index(namespace)
         current = self._logs[namespace].current(query.as_of)
         mask = allowed(index.chunks, current)
@@ -144,16 +144,22 @@ class HybridChunks:
             raise ScanOverflowError(
                 f"{int(mask.sum())} chunks exceed the exact scan's {self._config.scan_limit}"
             )
-        fused = self._fused(index, query.text, mask)
+        vector = self._encoder.embed([query.text], input_type="query")[0]
+        dense = np.einsum("ij,j->i", index.vectors, vector).astype(np.float64)
+        lexical = index.lexical.scores(query.text, mask)
+        fused = self._fused(index, dense, lexical, mask)
         chosen = self._diverse(index, fused)
         pieces = self._expanded(namespace, index, chosen, current)
-        return pieces, 2 * int(mask.sum())
+        signals = {
+            "bm25": float(lexical.max(initial=0.0)),
+            "cosine": float(dense[mask].max(initial=-1.0)),
+        }
+        return pieces, 2 * int(mask.sum()), signals
 
-    def _fused(self, index: _Index, text: str, mask: npt.NDArray[np.bool_]) -> Floats:
+    def _fused(
+        self, index: _Index, dense: Floats, lexical: Floats, mask: npt.NDArray[np.bool_]
+    ) -> Floats:
         config = self._config
-        query = self._encoder.embed([text], input_type="query")[0]
-        dense = np.einsum("ij,j->i", index.vectors, query).astype(np.float64)
-        lexical = index.lexical.scores(text, mask)
         fused = np.zeros(len(index.chunks))
         for granularity, weight in ((0, config.small), (1, config.large)):
             part = mask & (index.granularity == granularity)

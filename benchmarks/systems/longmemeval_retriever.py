@@ -8,7 +8,7 @@ as there. What is read for a user turn is its round: the turn and the replies af
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 import numpy as np
@@ -91,7 +91,8 @@ class LongMemEvalRetriever:
         pieces = [Piece(turns[row]) for document in ranking for row in document.turns]
         order = {turn.turn_id: place for place, turn in enumerate(turns)}
         packed = pack_pieces(pieces, order, budget_tokens, self._count)
-        return with_costs(packed, scored=int(mask.sum()), embedded=1)
+        costly = with_costs(packed, scored=int(mask.sum()), embedded=1)
+        return replace(costly, signals={"cosine": float(scores[mask].max(initial=-1.0))})
 
     def close(self) -> None:
         """Nothing to release."""

@@ -6,6 +6,7 @@ Cormack, Clarke and Buettcher, SIGIR 2009.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from benchmarks.datasets.base import Query, Turn
 from benchmarks.systems.base import CountTokens, Packed, pack_greedily
@@ -37,14 +38,15 @@ class ReciprocalRankFusion:
         order = self._order[namespace]
         scores: dict[str, float] = dict.fromkeys(order, 0.0)
         turns: dict[str, Turn] = {}
+        signals: dict[str, float] = {}
         for system in self._systems:
-            ranked = system.rank(namespace, query.text, query.as_of)
+            ranked, signals[system.name] = system.rank(namespace, query.text, query.as_of)
             for rank, turn in enumerate(ranked, start=1):
                 scores[turn.turn_id] += 1 / (K + rank)
                 turns[turn.turn_id] = turn
         ranking = sorted(turns.values(), key=lambda t: (-scores[t.turn_id], order[t.turn_id]))
         packed = pack_greedily(ranking, order, budget_tokens, self._count)
-        return with_costs(packed, scored=2 * len(ranking), embedded=1)
+        return replace(with_costs(packed, scored=2 * len(ranking), embedded=1), signals=signals)
 
     def close(self) -> None:
         """Nothing to release."""

@@ -138,6 +138,32 @@ def test_no_signature_of_a_system_takes_a_label():
     assert not hasattr(controls.OracleEvidence, "ask")
 
 
+def test_signals_of_support_are_numbers_that_know_no_label(encoder, tmp_path):
+    known, unknown = Query("q", "Who has a red kayak?"), Query("q", "Who flew to Lisbon?")
+    for system in systems(encoder, tmp_path):
+        system.ingest("a", TALK)
+        found = system.ask("a", known, 400).signals
+        assert all(isinstance(each, float) for each in found.values()), system.name
+        if "bm25" in found:
+            assert found["bm25"] > system.ask("a", unknown, 400).signals["bm25"] == 0.0
+        if "verdict" in found:
+            none = system.ask("a", unknown, 400).signals
+            assert (found["verdict"], none["verdict"]) == (1.0, 0.0)
+            assert found["turn"] > none["turn"]
+        system.close()
+
+
+def test_the_margin_tells_who_said_it(tmp_path):
+    system = EviCortexSystem(tmp_path / "m.db", embedder=None)
+    system.ingest("a", TALK)
+    ann = system.ask("a", Query("q", "What did Ann say of her red kayak?"), 400).signals
+    bob = system.ask("a", Query("q", "What did Bob say of his red kayak?"), 400).signals
+    anyone = system.ask("a", QUESTION, 400).signals
+    assert ann["margin"] > 0 > bob["margin"]
+    assert anyone["margin"] == 0.0
+    system.close()
+
+
 def test_the_oracle_packs_the_gold_and_nothing_else():
     oracle = controls.OracleEvidence(words)
     oracle.ingest("a", TALK)
