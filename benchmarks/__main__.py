@@ -55,9 +55,9 @@ def _tune(options: argparse.Namespace) -> int:
 
 def _report(options: argparse.Namespace) -> int:
     folders = [runner.run(load(each)) if each.suffix == ".toml" else each for each in options.runs]
-    report.write(folders, options.out, trials=options.trials, title=options.title)
     for folder in folders if options.publish else ():
         publish(folder, options.publish / folder.name)
+    report.write(folders, options.out, evidence=options.evidence, title=options.title)
     print(options.out)
     return 0
 
@@ -92,7 +92,9 @@ def _parser() -> argparse.ArgumentParser:
     )
     page.add_argument("--publish", type=Path, help="copy the records here, gzipped")
     page.add_argument("--out", type=Path, required=True)
-    page.add_argument("--trials", type=Path, help="recorded trials of the tuning")
+    page.add_argument(
+        "--evidence", type=Path, help="folder with trials, exact search over size, extraction"
+    )
     page.add_argument("--title", default="EviCortex: what was measured")
     page.set_defaults(call=_report)
     shown = commands.add_parser("gates", help="what may be said, and what may not")

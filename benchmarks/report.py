@@ -5,11 +5,13 @@ from __future__ import annotations
 import base64
 import html
 import importlib.util
+import json
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from benchmarks import plots, tables, tuning
+from benchmarks import evidence_tables, plots, tables, tuning
 from benchmarks.results import Ingest, Record, read_ingests, read_manifest, read_records
 
 STYLE = """
@@ -49,27 +51,32 @@ def read(folders: Sequence[Path]) -> tuple[list[Record], list[Ingest], list[dict
 
 
 def write(
-    folders: Sequence[Path], out: Path, *, trials: Path | None = None, title: str = "Report"
+    folders: Sequence[Path], out: Path, *, evidence: Path | None = None, title: str = "Report"
 ) -> None:
-    """Write the report; without matplotlib it has tables and says that plots are missing."""
+    """Write the report; without matplotlib it has tables and says that plots are missing.
+
+    ``evidence`` is a folder with other records: trials of the tuning, exact search over size,
+    extraction.
+    """
     records, ingests, manifests = read(folders)
     drawn = importlib.util.find_spec("matplotlib") is not None
     parts = [f"<h1>{html.escape(title)}</h1>", _preamble(manifests)]
+    together = tables.pooled(records)
+    seeded = {r.conversation for r in together}
+    for suite in tables.suites(together):
+        mine = [r for r in together if r.suite == suite]
+        theirs = [replace(i, suite=suite) for i in ingests if i.suite in seeded]
+        parts += _suite(mine, theirs, suite, _about(manifests, sorted(seeded)), drawn=drawn)
     for suite in tables.suites(records):
-        parts.append(f"<h2>{html.escape(suite)}</h2>")
-        left_out = tables.incomplete(records, suite)
-        if left_out:
-            names = html.escape(", ".join(left_out))
-            parts.append(f"<p class=note>Not shown, because questions are missing: {names}.</p>")
-        if not tables.complete(records, suite):
-            continue
-        parts += [_table(table) for table in tables.of_suite(records, ingests, suite)]
-        if drawn:
-            parts += _plots(records, suite)
+        mine = [r for r in records if r.suite == suite]
+        if suite in seeded:
+            parts.append(render(tables.recall_table(mine, suite)))
+        else:
+            parts += _suite(mine, ingests, suite, _about(manifests, [suite]), drawn=drawn)
     if not drawn:
         parts.append("<p class=note>matplotlib is not installed: no plots.</p>")
-    if trials is not None:
-        parts.append(_tuning(tuning.read_trials(trials)))
+    if evidence is not None:
+        parts += _evidence(evidence, drawn=drawn)
     parts.append(_manifests(manifests))
     page = (
         f"<!doctype html><html lang=en><head><meta charset=utf-8><title>{html.escape(title)}"
@@ -77,6 +84,55 @@ def write(
     )
     out.parent.mkdir(parents=True, exist_ok=True)
     out.write_text(page, encoding="utf-8")
+
+
+def _suite(
+    records: Sequence[Record], ingests: Sequence[Ingest], suite: str, about: str, *, drawn: bool
+) -> list[str]:
+    parts = [f"<h2>{html.escape(suite)}</h2>", f"<p class=note>{html.escape(about)}</p>"]
+    left_out = tables.incomplete(records, suite)
+    if left_out:
+        names = html.escape(", ".join(left_out))
+        parts.append(f"<p class=note>Not shown, because questions are missing: {names}.</p>")
+    if tables.complete(records, suite):
+        parts += [render(table) for table in tables.of_suite(records, ingests, suite)]
+        parts += _plots(records, suite) if drawn else []
+    return parts
+
+
+def _about(manifests: Sequence[dict[str, Any]], suites: Sequence[str]) -> str:
+    """Say on what data and under which configurations the figures of suites stand."""
+    runs = [m for m in manifests if set(suites) & set(m["suites"])]
+    first = runs[0]
+    data = "; ".join(
+        f"{name}: {entry['label']}, labels {entry['condition']}, SHA-256 {entry['sha256'][:16]}, "
+        f"{entry['repairs']} labels repaired by rule"
+        for name, entry in first["suites"].items()
+        if name in suites
+    )
+    configs = ", ".join(f"{m['name']} {m['config_sha256'][:12]}" for m in runs)
+    return f"{data}. Encoder {first['encoder']}. Tokens {first['token_counter']}. Runs {configs}."
+
+
+def _evidence(folder: Path, *, drawn: bool) -> list[str]:
+    """Return the sections of what is measured apart from the runs."""
+    parts = []
+    scale = folder / "vector-scale.json"
+    if scale.is_file():
+        record = json.loads(scale.read_text(encoding="utf-8"))
+        parts += ["<h2>Exact search over size</h2>", render(evidence_tables.scale_table(record))]
+        parts += [_image(plots.scan_over_size(record), "exact search over size")] if drawn else []
+    found = sorted((folder / "extraction").glob("*.json"))
+    sets = [each for path in found for each in json.loads(path.read_text("utf-8"))["data"]]
+    if sets:
+        parts += [
+            "<h2>Extraction, apart from retrieval</h2>",
+            render(evidence_tables.extraction_table(sets)),
+        ]
+    trials = tuning.read_trials(folder / "tuning.jsonl")
+    if trials:
+        parts += ["<h2>Tuning</h2>", render(evidence_tables.tuning_table(trials))]
+    return parts
 
 
 def _preamble(manifests: Sequence[dict[str, Any]]) -> str:
@@ -92,7 +148,8 @@ def _preamble(manifests: Sequence[dict[str, Any]]) -> str:
     return "".join(f"<p>{html.escape(line)}</p>" for line in lines)
 
 
-def _table(table: tables.Table) -> str:
+def render(table: tables.Table) -> str:
+    """Return a table as HTML, its title and note above it."""
     head = "".join(f"<th>{html.escape(column)}</th>" for column in table.columns)
     body = "".join(
         "<tr>" + "".join(f"<td>{html.escape(cell)}</td>" for cell in row) + "</tr>"
@@ -111,12 +168,12 @@ def _plots(records: Sequence[Record], suite: str) -> list[str]:
         "recall over budget": plots.recall_over_budget(records, suite),
         "by category": plots.by_category(records, suite, middle),
         "latency over size": plots.latency_over_size(records, suite),
-        "calibration": plots.calibration(records, suite),
+        "calibration": plots.calibration_plot(records, suite, middle),
     }
     return [
         _image(content, f"{suite}: {name}")
         if content is not None
-        else f"<p class=note>{name}: not run, no system gave a probability.</p>"
+        else f"<p class=note>{name}: not run, no system says how well a question is supported, or all can be answered.</p>"
         for name, content in found.items()
     ]
 
@@ -124,27 +181,6 @@ def _plots(records: Sequence[Record], suite: str) -> list[str]:
 def _image(content: bytes, title: str) -> str:
     data = base64.b64encode(content).decode()
     return f'<p><img alt="{html.escape(title)}" src="data:image/png;base64,{data}"></p>'
-
-
-def _tuning(trials: Sequence[tuning.Trial]) -> str:
-    number = tuning.check_equal(trials)
-    rows = []
-    for name in dict.fromkeys(trial.system for trial in trials):
-        found = tuning.choose([trial for trial in trials if trial.system == name])
-        rows.append(
-            (
-                name,
-                str(number),
-                f"{100 * found.default:.1f}",
-                f"{100 * found.left_out:.1f}",
-                f"{100 * found.best.mean():.1f}",
-                ", ".join(f"{key} {value}" for key, value in found.best.config.items())
-                or "default",
-            )
-        )
-    columns = ("system", "trials", "default", "left one out", "best", "chosen")
-    note = "strict recall, percent; chosen on the development split, the same number of trials each"
-    return _table(tables.Table("Tuning", note, columns, tuple(rows)))
 
 
 def _manifests(manifests: Sequence[dict[str, Any]]) -> str:
@@ -165,4 +201,4 @@ def _manifests(manifests: Sequence[dict[str, Any]]) -> str:
         for manifest in manifests
     ]
     columns = ("run", "commit", "config", "encoder", "tokens", "data", "libraries", "state")
-    return _table(tables.Table("Runs", "from the manifests", columns, tuple(rows)))
+    return render(tables.Table("Runs", "from the manifests", columns, tuple(rows)))

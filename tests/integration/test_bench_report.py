@@ -39,14 +39,12 @@ def folder(tmp_path_factory):
 def test_tables_show_every_whole_system_with_intervals(folder):
     records = read_records(folder)
     table = tables.recall_table(records, "synthetic")
-    assert [row[0] for row in table.rows] == [
-        "bm25",
-        "oracle evidence",
-        "BM25 + hashing diagnostic",
-        "evicortex, lexical",
+    names = ["bm25", "oracle evidence", "BM25 + hashing diagnostic", "evicortex, lexical"]
+    assert [row[:2] for row in table.rows] == [
+        (name, how) for name in names for how in ("question", "conversation")
     ]
-    assert table.rows[1][-1] == "100.0 [100.0, 100.0]"
-    assert all(re.fullmatch(r"\d+\.\d \[\d+\.\d, \d+\.\d\]", cell) for cell in table.rows[0][1:])
+    assert table.rows[2][-1] == "100.0 [100.0, 100.0]"
+    assert all(re.fullmatch(r"\d+\.\d \[\d+\.\d, \d+\.\d\]", cell) for cell in table.rows[0][2:])
     paired = tables.paired_table(records, "synthetic")
     assert [row[:2] for row in paired.rows] == [
         ("evicortex, lexical - BM25 + hashing diagnostic", "question"),
@@ -96,8 +94,8 @@ def test_plots_are_png_inside_the_page(folder, tmp_path):
     out = tmp_path / "report.html"
     report.write([folder], out)
     page = out.read_text("utf-8")
-    assert page.count("data:image/png;base64,iVBOR") == 6
-    assert "calibration: not run" in page
+    assert page.count("data:image/png;base64,iVBOR") == 8
+    assert "calibration: not run" not in page
 
 
 def test_a_preregistration_is_printed_and_mixed_runs_are_refused(folder, tmp_path):
