@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import functools
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from benchmarks import gates
+from benchmarks import gate_checks, gates
 from benchmarks.gates import GATES, Gate, evaluate, overclaims, render
 from benchmarks.results import MANIFEST, RECORDS, Record, RecordFile
 
@@ -203,6 +205,216 @@ def test_what_a_passed_gate_says_is_allowed_word_for_word():
     assert overclaims("It is better than hybrid X.", [passed("external", wording)])
 
 
+@functools.cache
+def of_the_reports():
+    return evaluate(REPORTS)
+
+
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
 def test_readme_and_docs_claim_no_more_than_the_gates_allow(page):
-    assert overclaims(page.read_text("utf-8"), evaluate(REPORTS)) == []
+    assert overclaims(page.read_text("utf-8"), of_the_reports()) == []
+
+
+def test_every_gate_names_the_record_that_decided_it():
+    for gate in of_the_reports():
+        assert gate.status == "not run" or (gate.figure and gate.record), gate.key
+        for name in filter(None, gate.record.split(", ")):
+            assert (REPORTS / name).exists(), gate.key
+
+
+def scanned(size, *, identical=9, ann=True):
+    interval = {"mean": 0.9, "low": 0.8, "high": 0.95, "n": 9}
+    return {
+        "shape": "clustered",
+        "size": size,
+        "queries": 9,
+        "float32": {"p50_ms": 3.0, "p95_ms": 4.0},
+        "certified": {
+            "p50_ms": 2.0,
+            "p95_ms": 3.0,
+            "build_cpu_s": 1.0,
+            "identical": identical,
+            "rescored_p50": 90.0,
+            "rescored_p95": 99.0,
+            "ratio": interval,
+        },
+        "ann": {
+            "index": "faiss 1",
+            "p50_ms": 1.0 if size > 9_999 else 5.0,
+            "p95_ms": 6.0,
+            "build_cpu_s": 1.0,
+            "recall": interval,
+            "ratio": interval,
+        }
+        if ann
+        else None,
+    }
+
+
+@pytest.mark.parametrize(
+    ("points", "status", "figure"),
+    [
+        ([scanned(1_000), scanned(10_000), scanned(100_000)], "passed", "faster from 10,000"),
+        ([scanned(1_000), scanned(10_000)], "failed", "missing [100000]"),
+        ([scanned(1_000), scanned(10_000), scanned(100_000, ann=False)], "failed", "no ANN"),
+        ([scanned(1_000, identical=8), scanned(10_000), scanned(100_000)], "failed", "ids differ"),
+    ],
+)
+def test_exact_search_is_compared_at_every_size(tmp_path, points, status, figure):
+    (tmp_path / "vector-scale.json").write_text(json.dumps({"points": points}), encoding="utf-8")
+    gate = by_key(tmp_path)["vector-scale"]
+    assert gate.status == status
+    assert figure in gate.figure
+    assert ("0.90, 0.90, 0.90" in gate.wording) == (status == "passed")
+
+
+def extracted(**changes):
+    rate = {"value": 0.5, "low": 0.4, "high": 0.6, "count": 5.0, "of": 10.0}
+    system = {
+        "headline": "spo",
+        "matches": {"spo": {"precision_judged": rate, "recall": rate}},
+        "cost_per_1000_turns": {"cpu_s": 1.25},
+    }
+    return {
+        "data": "sgd",
+        "files": {"0": "dev"},
+        "dialogues": 3,
+        "systems": {"evicortex/rules": system | changes},
+    }
+
+
+def test_extraction_needs_counts_intervals_and_cost(tmp_path):
+    folder = tmp_path / "extraction"
+    folder.mkdir()
+    path = folder / "rules.json"
+    path.write_text(json.dumps({"data": [extracted()]}), encoding="utf-8")
+    gate = by_key(tmp_path)["extraction"]
+    assert (gate.status, gate.record) == ("passed", "extraction/rules.json")
+    assert "precision 50.0 [40.0, 60.0] of 10" in gate.wording
+    assert "1.25 CPU s per 1,000 turns" in gate.wording
+    path.write_text(json.dumps({"data": [extracted(cost_per_1000_turns={})]}), encoding="utf-8")
+    assert by_key(tmp_path)["extraction"].status == "failed"
+    path.write_text(json.dumps({"data": []}), encoding="utf-8")
+    assert by_key(tmp_path)["extraction"].status == "failed"
+
+
+def supported(query, *, told, probability=None):
+    answerable = query % 3 != 0
+    found = record("evicortex", query, True, conversation=f"c{query % 5}")
+    signal = float(answerable) if told else 0.0
+    return replace(
+        found,
+        answerable=answerable,
+        counted=answerable,
+        signals={"s": signal},
+        probability=None if probability is None else abs(signal - probability),
+    )
+
+
+@pytest.mark.parametrize(
+    ("told", "probability", "status"),
+    [
+        (True, None, "failed"),
+        (True, 0.02, "passed"),
+        (True, 0.4, "failed"),
+        (False, 0.33, "failed"),
+    ],
+)
+def test_refusal_is_calibrated_only_by_probabilities_of_the_packs(
+    tmp_path, told, probability, status
+):
+    records = [supported(q, told=told, probability=probability) for q in range(60)]
+    write_run(tmp_path / "run", records)
+    gate = by_key(tmp_path)["calibrated-refusal"]
+    assert gate.status == status
+    assert ("packs give no probability" in gate.figure) == (probability is None)
+
+
+def test_a_reranker_counts_when_it_is_pinned_and_bounded(tmp_path):
+    name = gate_checks.RERANKED
+    for place, pairs, pinned, status in (
+        ("a", 16, "model@1", "passed"),
+        ("b", 17, "model@1", "failed"),
+        ("c", 16, None, "not run"),
+    ):
+        records = [record("evicortex", q, True) for q in range(8)]
+        records += [replace(record(name, q, True), costs={"rerank_pairs": pairs}) for q in range(8)]
+        write_run(tmp_path / place / "run", records, reranker=pinned)
+        assert by_key(tmp_path / place)["cross-encoder"].status == status
+
+
+def test_a_reader_counts_when_it_is_pinned_and_read_every_system(tmp_path):
+    rate = {"value": 0.5, "low": 0.4, "high": 0.6, "of": 10.0}
+    found = {
+        "reader": "model@1",
+        "tokenizer_is_exact": True,
+        "measure": "F1",
+        "data": "locomo",
+        "systems": dict.fromkeys(
+            ("evicortex", "hybrid chunks", "no memory", "oracle evidence"), rate
+        ),
+    }
+    for changes, status in (
+        ({}, "passed"),
+        ({"reader": ""}, "failed"),
+        ({"systems": {}}, "failed"),
+    ):
+        path = tmp_path / "shared-reader.json"
+        path.write_text(json.dumps(found | changes), encoding="utf-8")
+        assert by_key(tmp_path)["shared-reader"].status == status
+
+
+def test_an_ann_layer_needs_its_recall_at_both_sizes(tmp_path):
+    points = [{"size": size, "recall": {"mean": 0.99}} for size in (10_000, 100_000)]
+    for kept, layer, status in (
+        (points, "hnsw", "passed"),
+        (points[:1], "hnsw", "failed"),
+        (points, "", "failed"),
+    ):
+        found = {"layer": layer, "points": kept}
+        (tmp_path / "ann-scale.json").write_text(json.dumps(found), encoding="utf-8")
+        assert by_key(tmp_path)["ann-scale"].status == status
+
+
+def test_an_official_split_is_that_of_the_file_and_whole(tmp_path):
+    both = [record(name, 1, True) for name in ("evicortex", "hybrid chunks")]
+    for place, label, records, status in (
+        ("a", "dev6", both, "not run"),
+        ("b", "official", both, "passed"),
+        ("c", "official", both[:1], "failed"),
+    ):
+        write_run(tmp_path / place / "run", records, label=label)
+        assert by_key(tmp_path / place)["official-split"].status == status
+
+
+def test_efficiency_needs_recall_compute_and_every_other_gate(tmp_path):
+    records = [
+        replace(record(name, q, good, budget=budget), cpu_ms=ms)
+        for name, good, ms in (("evicortex", True, 1.0), ("hybrid chunks", False, 2.0))
+        for q in range(8)
+        for budget in gates.CURVE
+    ]
+    write_run(tmp_path / "a" / "run", records)
+    gate = by_key(tmp_path / "a")["efficiency"]
+    assert gate.status == "failed"
+    assert "CPU 0.50 [0.50, 0.50]" in gate.figure
+    assert "gates not passed: synthetic-curves, vector-scale, extraction" in gate.figure
+    assert "efficiency" not in gate.figure
+
+
+def test_efficiency_is_allowed_by_name_when_all_is_passed(tmp_path, monkeypatch):
+    slow = [
+        replace(record(name, q, good, budget=budget), cpu_ms=ms)
+        for name, good, ms in (("evicortex", True, 3.0), ("hybrid chunks", False, 2.0))
+        for q in range(8)
+        for budget in gates.CURVE
+    ]
+    fast = [replace(r, cpu_ms=1.0) if r.system == "evicortex" else r for r in slow]
+    write_run(tmp_path / "slow" / "run", slow)
+    write_run(tmp_path / "fast" / "run", fast)
+    monkeypatch.setattr(gates, "GATES_B", ())
+    monkeypatch.setattr(gates, "GATES_OF_B_IN_C", ())
+    assert by_key(tmp_path / "slow")["efficiency"].status == "failed"
+    found = evaluate(tmp_path / "fast")
+    assert {gate.key: gate for gate in found}["efficiency"].status == "passed"
+    assert "hypothesis" not in render(found)

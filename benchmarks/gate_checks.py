@@ -1,0 +1,341 @@
+"""What each gate asks of the records. A check answers; it never makes evidence.
+
+A check returns passed, failed or not run, the figure, the record that proves it, and the wording
+that it would allow. Where no record exists yet, the check says what it will look for.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Literal
+
+from benchmarks import calibration, tables
+from benchmarks.results import Record
+from benchmarks.tuning import check_equal, read_trials
+
+Status = Literal["passed", "failed", "not run"]
+CURVE = (512, 1024, 2048, 4096, 8192)
+OWN, COMPARATOR = "evicortex", "hybrid chunks"
+RERANKED = "evicortex, top-16 cross-encoder"
+RULES = "evicortex/rules"
+EXTERNAL = ("locomo", "realtalk")
+SIZES = (1_000, 10_000, 100_000)
+TOP = 16
+CALIBRATION_GOAL = 0.05
+"""The greatest mean gap between probability and share that may be called calibrated."""
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """One committed run: where it lies, its manifest and its records."""
+
+    folder: Path
+    manifest: dict[str, Any]
+    records: Sequence[Record]
+    _by_suite: dict[str, list[Record]] = field(default_factory=dict)
+
+    def suites(self) -> Mapping[str, Sequence[Record]]:
+        """Return the records by suite."""
+        if not self._by_suite:
+            for record in self.records:
+                self._by_suite.setdefault(record.suite, []).append(record)
+        return self._by_suite
+
+
+Verdict = tuple[Status, str, str, str]
+"""Status, figure, the record that proves it, and the wording that it would allow."""
+
+Check = Callable[[Path, Sequence[Run]], Verdict]
+NOT_RUN: Verdict = ("not run", "", "", "")
+
+
+def _suites(runs: Sequence[Run], prefix: str) -> list[tuple[Run, str]]:
+    return [(run, s) for run in runs for s in run.manifest["suites"] if s.startswith(prefix)]
+
+
+def pool_of(runs: Sequence[Run], suite: str) -> list[Record]:
+    """Return the records of a suite over all runs that used the same data."""
+    return [r for run in runs for r in run.suites().get(suite, ())]
+
+
+def synthetic_curves(folder: Path, runs: Sequence[Run]) -> Verdict:
+    """At least five seeds, at every budget of the curve, exact tokens."""
+    found = _suites(runs, "synthetic")
+    whole = [
+        (run, suite)
+        for run, suite in found
+        if set(CURVE) <= set(tables.budgets(run.suites().get(suite, ()), suite))
+        and "evicortex" in tables.complete(run.suites().get(suite, ()), suite)
+        and run.manifest["token_counter_is_exact"]
+    ]
+    if not found:
+        return NOT_RUN
+    figure = f"{len(whole)} seeds complete at {', '.join(map(str, CURVE))} tokens"
+    status: Status = "passed" if len(whole) >= 5 else "failed"
+    names = sorted({str(run.folder.relative_to(folder)) for run, _ in found})
+    wording = f"Synthetic curves over {len(whole)} seeds were measured with exact token counts."
+    return status, figure, ", ".join(names), wording
+
+
+def tuned_equally(folder: Path, runs: Sequence[Run]) -> Verdict:
+    """The comparator and EviCortex had the same number of recorded trials."""
+    path = folder / "tuning.jsonl"
+    trials = read_trials(path)
+    if not trials:
+        return NOT_RUN
+    try:
+        number = check_equal(trials)
+    except ValueError as error:
+        return "failed", str(error), path.name, ""
+    wording = f"The comparator was tuned with the same {number} recorded trials as EviCortex."
+    return "passed", f"{number} trials each", path.name, wording
+
+
+def controls_present(folder: Path, runs: Sequence[Run]) -> Verdict:
+    """No memory, full history, oracle, dense, the released retriever and the hybrid were run."""
+    wanted = {
+        "no memory",
+        "full history",
+        "oracle evidence",
+        "dense",
+        "longmemeval retriever, turn",
+        "longmemeval retriever, session",
+        COMPARATOR,
+    }
+    for suite in sorted({suite for run in runs for suite in run.manifest["suites"]}):
+        if suite.startswith("locomo"):
+            pool = pool_of(runs, suite)
+            missing = wanted - set(tables.complete(pool, suite))
+            where = where_of(folder, runs, suite)
+            if not missing:
+                return "passed", f"all {len(wanted)} on {suite}", where, ""
+            return "failed", f"missing on {suite}: {', '.join(sorted(missing))}", where, ""
+    return NOT_RUN
+
+
+def where_of(folder: Path, runs: Sequence[Run], suite: str) -> str:
+    """Return the folders of the runs that have the suite."""
+    return ", ".join(
+        str(run.folder.relative_to(folder)) for run in runs if suite in run.manifest["suites"]
+    )
+
+
+def external_comparison(folder: Path, runs: Sequence[Run]) -> Verdict:
+    """EviCortex less the tuned comparator on external conversations, same encoder, by conversation."""
+    for suite in EXTERNAL:
+        pool = pool_of(runs, suite)
+        if not {OWN, COMPARATOR} <= set(tables.complete(pool, suite)):
+            continue
+        found = tables.difference(pool, suite, OWN, COMPARATOR, 1024, "conversation")
+        if found is None:
+            continue
+        manifests = [run.manifest for run in runs if suite in run.manifest["suites"]]
+        semantic = all(manifest["encoder_is_semantic"] for manifest in manifests)
+        figure = f"{tables.signed(found)} points at 1024 tokens, n = {found.n}, by conversation"
+        label = manifests[0]["suites"][suite]["label"]
+        wording = (
+            f"On {suite} ({label}, development), with the same encoder and 1,024 tokens, EviCortex "
+            f"packs all gold evidence {tables.signed(found)} points more often than the tuned "
+            "hybrid chunk comparator."
+        )
+        status: Status = "passed" if found.low > 0 and semantic else "failed"
+        return status, figure, where_of(folder, runs, suite), wording
+    return NOT_RUN
+
+
+def official_split(folder: Path, runs: Sequence[Run]) -> Verdict:
+    """An external conversation benchmark, its official file byte for byte, both systems whole."""
+    for suite in sorted({s for run in runs for s in run.manifest["suites"]}):
+        labels = [
+            r.manifest["suites"][suite]["label"] for r in runs if suite in r.manifest["suites"]
+        ]
+        if not all(str(label).startswith("official") for label in labels):
+            continue
+        whole = {OWN, COMPARATOR} <= set(tables.complete(pool_of(runs, suite), suite))
+        figure = f"{suite}: {labels[0]}"
+        return "passed" if whole else "failed", figure, where_of(folder, runs, suite), ""
+    return NOT_RUN
+
+
+def crossed(folder: Path, runs: Sequence[Run]) -> Verdict:
+    """Representation and retriever were crossed on one data set."""
+    names = {"turns under the hybrid's retriever", "chunks under evicortex's retriever"}
+    for suite in ("locomo", "realtalk"):
+        pool = pool_of(runs, suite)
+        if names <= set(tables.complete(pool, suite)):
+            return "passed", f"both on {suite}", where_of(folder, runs, suite), ""
+    return NOT_RUN
+
+
+def official_longmemeval(folder: Path, runs: Sequence[Run]) -> Verdict:
+    """The official S artifact, byte for byte, under a preregistered test configuration."""
+    for run, suite in _suites(runs, "longmemeval"):
+        entry = run.manifest["suites"][suite]
+        if str(entry["label"]).startswith("official"):
+            frozen = run.manifest["prereg_sha256"]
+            where = str(run.folder.relative_to(folder))
+            status: Status = "passed" if frozen and run.manifest["split"] == "test" else "failed"
+            return status, f"{entry['label']}, preregistered {frozen}", where, ""
+    return NOT_RUN
+
+
+def smoke(folder: Path, runs: Sequence[Run]) -> Verdict:
+    """The semantic path ran end to end on the synthetic fixture."""
+    path = folder / "prototype-c-semantic-smoke.json"
+    if not path.is_file():
+        return NOT_RUN
+    report = json.loads(path.read_text(encoding="utf-8"))
+    failed = sum(entry["failed"] for entry in report["systems"].values())
+    passed = report["encoder_is_semantic"] and failed == 0
+    figure = f"{report['questions']} questions, {failed} failures"
+    return "passed" if passed else "failed", figure, path.name, str(report["allowed_claim"])
+
+
+def calibrated(folder: Path, runs: Sequence[Run]) -> Verdict:
+    """The refusal that the packs themselves give is a calibrated probability.
+
+    It must be the product's own: its Brier score is below that of the constant share (by
+    conversation) and its calibration error at most ``CALIBRATION_GOAL``. What the lab can fit on
+    the signals of the packs is told beside it, and passes nothing.
+    """
+    for suite in EXTERNAL:
+        pool = [r for r in pool_of(runs, suite) if r.system == OWN]
+        own = calibration.own(pool, suite, OWN, 1024)
+        found = own or calibration.left_out(pool, suite, OWN, 1024)
+        if found is None:
+            continue
+        gain, error = found.gain(), found.calibration_error()
+        figure = (
+            f"AUROC {tables.fraction(found.auroc(by_conversation=True))}, Brier gain over the "
+            f"constant share {tables.fraction(gain)}, calibration error {error:.3f}, n = {gain.n}, "
+            "by conversation"
+        )
+        where = where_of(folder, runs, suite)
+        if own is None:
+            told = "packs give no probability; fitted by the lab on other conversations: "
+            return "failed", f"{told}{figure}", where, ""
+        status: Status = "passed" if gain.low > 0 and error <= CALIBRATION_GOAL else "failed"
+        wording = f"On {suite} (development) the probability of support has {figure}."
+        return status, figure, where, wording
+    return NOT_RUN
+
+
+def vector_scale(folder: Path, runs: Sequence[Run]) -> Verdict:
+    """Exact search at every size returned the reference's ids; at the largest beside an ANN."""
+    path = folder / "vector-scale.json"
+    if not path.is_file():
+        return NOT_RUN
+    record = json.loads(path.read_text(encoding="utf-8"))
+    points = {p["size"]: p for p in record["points"] if p["shape"] == "clustered"}
+    missing = set(SIZES) - set(points)
+    same = all(p["certified"]["identical"] == p["queries"] for p in record["points"])
+    ann = points.get(SIZES[-1], {}).get("ann")
+    if missing or not same or not ann:
+        why = f"missing {sorted(missing)}" if missing else "ids differ" if not same else "no ANN"
+        return "failed", why, path.name, ""
+    shares = ", ".join(f"{points[size]['certified']['ratio']['mean']:.2f}" for size in SIZES)
+    crossing = [p["size"] for p in points.values() if _ann_is_faster(p)]
+    where = f"from {min(crossing):,} vectors on" if crossing else "at no size measured"
+    figure = (
+        f"ids of the float32 scan on every query; share of its CPU time {shares} at "
+        f"{', '.join(f'{size:,}' for size in SIZES)}; at {SIZES[-1]:,} {ann['index'].split()[0]} "
+        f"takes {ann['ratio']['mean']:.2f} of it with recall {ann['recall']['mean']:.3f} "
+        f"[{ann['recall']['low']:.3f}, {ann['recall']['high']:.3f}], and is faster {where}"
+    )
+    wording = (
+        "Over clustered synthetic vectors of 384 dimensions the certified int8 scan returned "
+        f"exactly the float32 scan's ids at 1,000, 10,000 and 100,000 rows, in {shares} of its "
+        "CPU time."
+    )
+    return "passed", figure, path.name, wording
+
+
+def _ann_is_faster(point: dict[str, Any]) -> bool:
+    return bool(point["ann"]["p50_ms"] < point["certified"]["p50_ms"])
+
+
+def extraction(folder: Path, runs: Sequence[Run]) -> Verdict:
+    """A record of extraction on human labels: counts, intervals and cost, apart from retrieval."""
+    paths = sorted((folder / "extraction").glob("*.json"))
+    if not paths:
+        return NOT_RUN
+    sets = [each for path in paths for each in json.loads(path.read_text("utf-8"))["data"]]
+    names = ", ".join(f"extraction/{path.name}" for path in paths)
+    told = [_extracted(each) for each in sets if RULES in each["systems"]]
+    if not told or not all(told):
+        return "failed", "counts, intervals or cost are missing", names, ""
+    figure = "; ".join(told)
+    wording = f"Claims by the rules, against human labels, apart from retrieval: {figure}."
+    return "passed", figure, names, wording
+
+
+def _extracted(found: dict[str, Any]) -> str:
+    """Return the figures of one data set in words; empty when one is missing."""
+    each = found["systems"][RULES]
+    try:
+        match = each["matches"][each["headline"]]
+        right, recall = match["precision_judged"], match["recall"]
+        cost = each["cost_per_1000_turns"]["cpu_s"]
+        shown = [_counted(rate) for rate in (right, recall)]
+        labels = " and ".join(sorted(set(found["files"].values())))
+    except KeyError:
+        return ""
+    return (
+        f"{found['data']} ({labels}, {found['dialogues']} dialogues) precision {shown[0]}, recall "
+        f"{shown[1]}, {cost:.2f} CPU s per 1,000 turns"
+    )
+
+
+def _counted(rate: dict[str, float]) -> str:
+    value, low, high = (f"{100 * rate[key]:.1f}" for key in ("value", "low", "high"))
+    return f"{value} [{low}, {high}] of {rate['of']:.0f}"
+
+
+def cross_encoder(folder: Path, runs: Sequence[Run]) -> Verdict:
+    """No reranker against a pinned cross-encoder over at most 16, both whole on one data set."""
+    for suite in EXTERNAL:
+        pool = pool_of(runs, suite)
+        pinned = [r.manifest["reranker"] for r in runs if r.manifest.get("reranker")]
+        if not pinned or not {OWN, RERANKED} <= set(tables.complete(pool, suite)):
+            continue
+        pairs = max(r.costs.get("rerank_pairs", 0) for r in pool if r.system == RERANKED)
+        found = tables.difference(pool, suite, RERANKED, OWN, 1024, "conversation")
+        if found is None or not 0 < pairs <= TOP:
+            return "failed", f"{pairs:.0f} pairs reranked", where_of(folder, runs, suite), ""
+        figure = f"{tables.signed(found)} points at 1024 tokens with {pinned[0]}, n = {found.n}"
+        return "passed", figure, where_of(folder, runs, suite), ""
+    return NOT_RUN
+
+
+def shared_reader(folder: Path, runs: Sequence[Run]) -> Verdict:
+    """One pinned reader with its exact tokenizer answered from every system's packs."""
+    path = folder / "shared-reader.json"
+    if not path.is_file():
+        return NOT_RUN
+    record = json.loads(path.read_text(encoding="utf-8"))
+    wanted = {OWN, COMPARATOR, "no memory", "oracle evidence"}
+    missing = wanted - set(record["systems"])
+    exact = bool(record["reader"] and record["tokenizer_is_exact"])
+    if missing or not exact:
+        why = f"missing {', '.join(sorted(missing))}" if missing else "reader or tokenizer unpinned"
+        return "failed", why, path.name, ""
+    own = record["systems"][OWN]
+    figure = f"{record['measure']} {_counted(own)} with {record['reader']}"
+    wording = f"With the reader {record['reader']} on {record['data']}: {figure}."
+    return "passed", figure, path.name, wording
+
+
+def ann_scale(folder: Path, runs: Sequence[Run]) -> Verdict:
+    """The recall of EviCortex's own ANN layer against exact cosine at 10,000 and 100,000 rows."""
+    path = folder / "ann-scale.json"
+    if not path.is_file():
+        return NOT_RUN
+    record = json.loads(path.read_text(encoding="utf-8"))
+    recalls = {point["size"]: point["recall"] for point in record["points"]}
+    if not set(SIZES[1:]) <= set(recalls) or not record["layer"]:
+        return "failed", f"sizes {sorted(recalls)}", path.name, ""
+    shown = ", ".join(f"{recalls[size]['mean']:.3f} at {size:,}" for size in SIZES[1:])
+    return "passed", f"{record['layer']}: recall {shown}", path.name, ""
