@@ -259,14 +259,15 @@ def refusal_table(records: Sequence[Record], suite: str, budget: int) -> Table:
             rows.append((name, _share(none), _share(some), *_told(records, suite, name, budget)))
     note = (
         f"at {budget} tokens, no reader; the first share should be high, the other low. The area "
-        "under the curve is of a probability fitted on the other conversations from what the "
-        "system's packs tell (see calibration), by conversation; .5 is chance. Gain is how much "
-        "its Brier score is below that of the constant share"
+        "under the curve is of the packs' own probability or, where they give none, of one fitted "
+        "on the other conversations from what the packs tell (left out); 95 % by conversation, .5 "
+        "is chance. Gain is how much its Brier score is below that of the constant share"
     )
     columns = (
         "system",
         "unanswerable refused",
         "answerable refused",
+        "probability",
         "AUROC",
         "Brier",
         "Brier gain",
@@ -276,10 +277,12 @@ def refusal_table(records: Sequence[Record], suite: str, budget: int) -> Table:
 
 
 def _told(records: Sequence[Record], suite: str, name: str, budget: int) -> tuple[str, ...]:
-    found = calibration.left_out(records, suite, name, budget)
+    found = calibration.own(records, suite, name, budget)
+    found = found or calibration.left_out(records, suite, name, budget)
     if found is None:
-        return (NOT_ASKED,) * 4
+        return (NOT_ASKED,) * 5
     return (
+        found.how,
         fraction(found.auroc(by_conversation=True)),
         fraction(found.brier()),
         fraction(found.gain()),
