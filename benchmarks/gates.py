@@ -46,8 +46,14 @@ class Gate:
 
 @lru_cache(maxsize=4)
 def _runs(folder: Path) -> tuple[Run, ...]:
+    """Return the finished runs; one that was stopped midway proves nothing."""
     places = sorted(path.parent for path in folder.rglob(MANIFEST))
-    return tuple(Run(place, read_manifest(place), read_records(place)) for place in places)
+    found = [(place, read_manifest(place)) for place in places]
+    return tuple(
+        Run(place, manifest, read_records(place))
+        for place, manifest in found
+        if manifest.get("complete")
+    )
 
 
 def efficiency(folder: Path, runs: Sequence[Run]) -> Verdict:

@@ -110,7 +110,10 @@ def _about(manifests: Sequence[dict[str, Any]], suites: Sequence[str]) -> str:
         for name, entry in first["suites"].items()
         if name in suites
     )
-    configs = ", ".join(f"{m['name']} {m['config_sha256'][:12]}" for m in runs)
+    configs = ", ".join(
+        f"{m['name']} {m['config_sha256'][:12]}{'' if m.get('complete') else ' (not finished)'}"
+        for m in runs
+    )
     return f"{data}. Encoder {first['encoder']}. Tokens {first['token_counter']}. Runs {configs}."
 
 

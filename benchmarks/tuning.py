@@ -278,9 +278,12 @@ def check_equal(trials: Sequence[Trial]) -> int:
     """Return the number of trials that each system had.
 
     Raises:
-        ValueError: One was tried more often than the other: the comparison would not be fair.
+        ValueError: One was tried more often than the other, or on something else: the comparison
+            would not be fair.
     """
     numbers = {name: sum(t.system == name for t in trials) for name in {t.system for t in trials}}
     if len(set(numbers.values())) != 1 or len(numbers) != 2:
         raise ValueError(f"unequal tuning: {numbers}")
+    if any(trial.plan != trials[0].plan for trial in trials):
+        raise ValueError("unequal tuning: the trials are of different plans")
     return next(iter(numbers.values()))

@@ -14,6 +14,7 @@ from benchmarks.gates import GATES, Gate, evaluate, overclaims, render
 from benchmarks.results import MANIFEST, RECORDS, Record, RecordFile
 
 ROOT = Path(__file__).parents[2]
+BOTH = ("evicortex", "hybrid chunks")
 REPORTS = ROOT / "benchmarks" / "reports"
 PAGES = [ROOT / "README.md", ROOT / "CHANGELOG.md", *sorted((ROOT / "docs").rglob("*.md"))]
 
@@ -53,6 +54,7 @@ def write_run(folder, records, *, suites=("locomo",), label="dev6", **fields):
     manifest = {
         "name": "r",
         "split": "dev",
+        "complete": True,
         "prereg_sha256": None,
         "encoder_is_semantic": True,
         "token_counter_is_exact": True,
@@ -107,6 +109,14 @@ def test_a_system_with_missing_questions_is_not_compared(tmp_path):
     records += [record("hybrid chunks", q, False) for q in range(7)]
     write_run(tmp_path / "run", records)
     assert by_key(tmp_path)["external"].status == "not run"
+
+
+def test_a_run_that_was_stopped_proves_nothing(tmp_path):
+    records = [record(name, q, name == "evicortex") for name in BOTH for q in range(8)]
+    write_run(tmp_path / "a" / "run", records)
+    assert by_key(tmp_path / "a")["external"].status == "passed"
+    write_run(tmp_path / "b" / "run", records, complete=False)
+    assert by_key(tmp_path / "b")["external"].status == "not run"
 
 
 def test_curves_need_five_whole_seeds(tmp_path):
@@ -254,7 +264,11 @@ def scanned(size, *, identical=9, ann=True):
 @pytest.mark.parametrize(
     ("points", "status", "figure"),
     [
-        ([scanned(1_000), scanned(10_000), scanned(100_000)], "passed", "faster from 10,000"),
+        (
+            [scanned(1_000), scanned(10_000), scanned(100_000)],
+            "passed",
+            "certified scan from 10,000 clustered on",
+        ),
         ([scanned(1_000), scanned(10_000)], "failed", "missing [100000]"),
         ([scanned(1_000), scanned(10_000), scanned(100_000, ann=False)], "failed", "no ANN"),
         ([scanned(1_000, identical=8), scanned(10_000), scanned(100_000)], "failed", "ids differ"),

@@ -81,4 +81,7 @@ def test_unequal_numbers_are_refused(tmp_path):
         )
     with pytest.raises(ValueError, match="unequal tuning"):
         tuning.check_equal([trial(0, {"x": 1.0})])
+    other = replace(trial(0, {"x": 1.0}, system="b"), plan={"every": 2})
+    with pytest.raises(ValueError, match="different plans"):
+        tuning.check_equal([trial(0, {"x": 1.0}), other])
     assert tuning.read_trials(tmp_path / "absent.jsonl") == []
