@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 
 import numpy as np
 import numpy.typing as npt
@@ -31,6 +32,14 @@ def _percentiles(means: npt.NDArray[np.float64], level: float) -> tuple[float, f
     return float(low), float(high)
 
 
+@lru_cache(maxsize=4)
+def _drawn(number: int, resamples: int, seed: int) -> npt.NDArray[np.float64]:
+    """Return how often each of ``number`` is drawn, (resamples, number); a report asks often."""
+    random = np.random.default_rng(seed)
+    drawn = random.multinomial(number, np.full(number, 1 / number), resamples)
+    return drawn.astype(np.float64)
+
+
 def bootstrap(
     values: Sequence[float],
     *,
@@ -46,15 +55,13 @@ def bootstrap(
     if not values:
         raise ValueError("an interval needs at least one value")
     array = np.asarray(values, dtype=np.float64)
-    random = np.random.default_rng(seed)
     if clusters is None:
-        counts = random.multinomial(len(array), np.full(len(array), 1 / len(array)), resamples)
-        means = counts @ array / len(array)
+        means = _drawn(len(array), resamples, seed) @ array / len(array)
     else:
         names, index = np.unique(np.asarray(clusters), return_inverse=True)
         sums = np.bincount(index, weights=array)
         sizes = np.bincount(index)
-        picks = random.multinomial(len(names), np.full(len(names), 1 / len(names)), resamples)
+        picks = _drawn(len(names), resamples, seed)
         means = (picks @ sums) / (picks @ sizes)
     low, high = _percentiles(means, level)
     return Interval(float(array.mean()), low, high, len(array))
