@@ -86,16 +86,16 @@ class Cutter:
         left; ``first`` says that nothing ranks above. Each form is ranges of ``content`` in
         order; there may be none.
         """
-        size = self._tokens(content[unit.start : unit.end])
-        if size <= self._policy.never_cut:
+        never_cut = self._policy.never_cut
+        if never_cut and self._tokens(content[unit.start : unit.end]) <= never_cut:
             yield (unit,)
             return
         limit = self._pieces_allowed(used)
         cap = self._cap(first=first)
-        if limit is None and size <= cap:
+        if limit is None and self._within(cap, content, unit):
             yield (unit,)
         parts = self._parts(content, unit, known)
-        if limit is not None and len(parts) <= limit and size <= cap:
+        if limit is not None and len(parts) <= limit and self._within(cap, content, unit):
             yield (unit,)
         ranked = self._ranked(parts, similarities)
         chosen = self._fitting(content, ranked, limit, min(cap, room))
@@ -105,6 +105,10 @@ class Cutter:
         while count:
             yield tuple(sorted(chosen[:count]))
             count = count - 1 if count < 4 else count * 3 // 4
+
+    def _within(self, cap: float, content: str, unit: Span) -> bool:
+        """Return whether ``unit`` is within ``cap``; the budget itself is the filling's concern."""
+        return cap >= self._budget or self._tokens(content[unit.start : unit.end]) <= cap
 
     def _pieces_allowed(self, used: int) -> int | None:
         policy = self._policy

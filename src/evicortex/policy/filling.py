@@ -153,6 +153,7 @@ class Filling:
         self.entries: dict[str, Entry] = {}
         self.refused: dict[str, Refusal] = {}
         self.taken: dict[str, int] = {}
+        self._passed_over: list[PackCandidate] = []
         self.used = costs.of(OPENING + "\n") + costs.of(CLOSING)
         self._limit = limit
         self._characters_left = characters - len(OPENING) - 1 - len(CLOSING)
@@ -175,10 +176,18 @@ class Filling:
             if refusal is None:
                 return
             preferred = preferred or refusal
+        self._passed_over.append(candidate)
         if entry is None and evidence.evidence_id not in self.refused:
             self.refused[evidence.evidence_id] = preferred or self._refusal(
                 candidate, (unit,), opening
             )
+
+    def raise_limit(self, limit: int) -> None:
+        """Allow more tokens, and offer again what did not fit, best first."""
+        self._limit = limit
+        again, self._passed_over = self._passed_over, []
+        for candidate in again:
+            self.offer(candidate)
 
     def _opening(self, evidence: Evidence) -> Size:
         """Return what a new item needs beside its text."""

@@ -184,18 +184,22 @@ class _Compiler:
         limit = self._budget
         best = Page([], self._counter)
         overfull: Filling | None = None
-        for _ in range(_ROUNDS):
-            filling = self._pass(wanted, limit, cutter)
+        filling = self._pass(wanted, limit, cutter)
+        for left in reversed(range(_ROUNDS)):
             page = Page(filling.entries.values(), self._counter)
             fits = page.tokens <= self._budget
             if fits and page.tokens >= best.tokens:
                 best, self._passed = page, filling
             counted = page.tokens if page.entries else self._costs.of(f"{OPENING}\n{CLOSING}")
             corrected = self._budget + filling.used - counted
-            if fits and (corrected <= limit or not filling.refused):
-                break
             if not fits:
                 overfull, corrected = filling, min(corrected, limit - 1)
+            if left == 0 or (fits and (corrected <= limit or not filling.refused)):
+                break
+            if fits:
+                filling.raise_limit(corrected)
+            else:
+                filling = self._pass(wanted, corrected, cutter)
             limit = corrected
         if overfull is not None and not best.entries:
             best, self._passed = self._shortened(overfull), overfull

@@ -86,20 +86,21 @@ def pieces_within(content: str, known: Sequence[Piece], unit: Span) -> tuple[Pie
     return tuple(found)
 
 
-_DIGIT = re.compile(
-    r"\d|\b(?:one|two|three|four|five|six|seven|eight|nine|ten|twice|dozen|couple|few)\b",
-    re.IGNORECASE,
+_FIGURE = re.compile(r"\d")
+_NUMBER_WORDS = frozenset(
+    "one two three four five six seven eight nine ten twice dozen couple few".split()
 )
 _QUOTE = re.compile('["“”„«»「」『』]')
-_TIME_WORD = re.compile(
-    r"\b(?:yesterday|today|tonight|tomorrow|last|next|ago|weeks?|weekend|months?|years?|days?"
-    r"|(?:mon|tues|wednes|thurs|fri|satur|sun)day|morning|evening|since|january|february|march"
-    r"|april|june|july|august|september|october|november|december|recently|soon)\b",
-    re.IGNORECASE,
+_TIME_WORDS = frozenset(
+    """yesterday today tonight tomorrow last next ago week weeks weekend month months year years
+    day days monday tuesday wednesday thursday friday saturday sunday morning evening since
+    january february march april june july august september october november december recently
+    soon""".split()
 )
 _CAPITALISED = re.compile(r"(?<=[a-z,;:'’] )[A-Z][a-z]+|\b[A-Z]{2,}\b")
-_FIRST_PERSON = re.compile(r"\b(?:i|my|we|our|me)\b", re.IGNORECASE)
-_SECOND_PERSON = re.compile(r"\byour?\b", re.IGNORECASE)
+_FIRST_PERSON = frozenset("i my we our me".split())
+_SECOND_PERSON = frozenset("you your".split())
+_WORD = re.compile(r"\w+")
 
 
 def _piece(content: str, span: Span) -> Piece:
@@ -109,13 +110,14 @@ def _piece(content: str, span: Span) -> Piece:
 
 def looks(text: str) -> tuple[float, ...]:
     """Return what the form of ``text`` tells, as ``Piece.looks`` says."""
+    words = set(_WORD.findall(text.lower()))
     return (
         min(len(_CAPITALISED.findall(text)), 3) / 3,
-        float(bool(_TIME_WORD.search(text))),
-        float(bool(_DIGIT.search(text))),
+        float(not words.isdisjoint(_TIME_WORDS)),
+        float(bool(_FIGURE.search(text)) or not words.isdisjoint(_NUMBER_WORDS)),
         float(bool(_QUOTE.search(text))),
-        float(bool(_FIRST_PERSON.search(text))),
-        float(bool(_SECOND_PERSON.search(text))),
+        float(not words.isdisjoint(_FIRST_PERSON)),
+        float(not words.isdisjoint(_SECOND_PERSON)),
         float(text.endswith(("?", "？", "؟"))),
     )
 
