@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
 from benchmarks import tuning
-from benchmarks.config import ConfigError
+from benchmarks.config import ConfigError, load
 from benchmarks.datasets.synthetic_stream import Shape, conversations
 from benchmarks.encoders import WindowedHashing, make_counter
 from benchmarks.systems.catalog import Bench
 from benchmarks.systems.dense import SharedEncoder
 from benchmarks.systems.hybrid import HybridConfig
 from benchmarks.tuning import EVICORTEX_SPACE, HYBRID_SPACE, Plan, Trial, choose, draw, tune
+
+ROOT = Path(__file__).parents[2]
+TRIALS = ROOT / "benchmarks" / "reports" / "tuning.jsonl"
 
 
 def trial(number, means, questions=None, system="a"):
@@ -85,3 +89,17 @@ def test_unequal_numbers_are_refused(tmp_path):
     with pytest.raises(ValueError, match="different plans"):
         tuning.check_equal([trial(0, {"x": 1.0}), other])
     assert tuning.read_trials(tmp_path / "absent.jsonl") == []
+
+
+CONFIGS = sorted((ROOT / "benchmarks" / "configs").glob("*.toml"))
+
+
+@pytest.mark.parametrize("path", CONFIGS, ids=lambda path: path.stem)
+def test_every_shipped_configuration_runs_the_comparator_as_it_was_tuned(path):
+    config = load(path)
+    mine = [t for t in tuning.read_trials(TRIALS) if t.system == tuning.HYBRID]
+    tuned = replace(HybridConfig(), **choose(mine).best.config)
+    uses_it = any("hybrid" in name or "chunks" in name for name in config.systems)
+    if uses_it and not config.name.startswith("tune"):
+        assert config.hybrid == tuned
+    assert config.split == "dev"
