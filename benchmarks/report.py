@@ -22,6 +22,10 @@ th:first-child, td:first-child { text-align: left; }
 .note { color: #555; } img { max-width: 100%; } code { font-size: 12px; }
 """
 
+SEEN = (
+    "EviCortex's learned ranker was trained on LoCoMo dev6 and REALTALK dev4, so that evicortex is "
+    "measured there on what it has seen; evicortex, ranker off is not."
+)
 PROVENANCE = (
     "Derived from records alone. Every value is taken after packing, on what a reader would see, "
     "within a hard budget that the harness counts again."
@@ -148,6 +152,8 @@ def _preamble(manifests: Sequence[dict[str, Any]]) -> str:
         lines.append(f"Preregistered as {', '.join(sorted(frozen))}.")
     else:
         lines.append("Not preregistered: development figures, tuned on what they are measured on.")
+    if "dev" in {manifest["split"] for manifest in manifests}:
+        lines.append(SEEN)
     return "".join(f"<p>{html.escape(line)}</p>" for line in lines)
 
 

@@ -151,7 +151,7 @@ def _at(columns: Sequence[int]) -> tuple[str, ...]:
 def paired_table(records: Sequence[Record], suite: str) -> Table:
     """Return EviCortex less each reference, by question and by conversation."""
     named = complete(records, suite)
-    own = [n for n in named if n.startswith("evicortex") and not n.startswith(ABLATION_BASE)]
+    own = [n for n in named if n.startswith("evicortex") and f"{ABLATION_BASE}, " not in n]
     pairs = [(mine, base) for mine in own for base in REFERENCES if base in named]
     note = f"{headline(suite)}, points; paired bootstrap, 95 %; an interval off 0 is a difference"
     return _differences(records, suite, pairs, "paired differences", note)

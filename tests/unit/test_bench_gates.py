@@ -14,7 +14,6 @@ from benchmarks.gates import GATES, Gate, evaluate, overclaims, render
 from benchmarks.results import MANIFEST, RECORDS, Record, RecordFile
 
 ROOT = Path(__file__).parents[2]
-BOTH = ("evicortex", "hybrid chunks")
 REPORTS = ROOT / "benchmarks" / "reports"
 PAGES = [ROOT / "README.md", ROOT / "CHANGELOG.md", *sorted((ROOT / "docs").rglob("*.md"))]
 
@@ -85,23 +84,52 @@ def test_every_gate_has_a_key_of_its_own_and_comes_from_a_specification():
     assert {document for _, document, *_ in GATES} == {"Phase C", "Prototype B"}
 
 
-def test_the_comparison_passes_only_off_zero_by_conversation_and_with_a_real_encoder(tmp_path):
-    pairs = [(q, q % 5 != 0, q % 3 == 0) for q in range(40)]
-    records = [record("evicortex", q, own) for q, own, _ in pairs]
-    records += [record("hybrid chunks", q, other) for q, _, other in pairs]
-    write_run(tmp_path / "a" / "run", records)
-    gate = by_key(tmp_path / "a")["external"]
-    assert gate.status == "passed"
-    assert "+45.0" in gate.wording
-    assert gate.record == "run"
-    write_run(tmp_path / "b" / "run", records, encoder_is_semantic=False)
-    assert by_key(tmp_path / "b")["external"].status == "failed"
-    equal = [
-        record(name, q, q % 2 == 0) for name in ("evicortex", "hybrid chunks") for q in range(8)
+ARMS = ("evicortex", "evicortex, ranker off", "hybrid chunks")
+
+
+def compared(own, plain, other, **fields):
+    return [
+        record(name, q, good(q), **fields)
+        for name, good in zip(ARMS, (own, plain, other), strict=True)
+        for q in range(40)
     ]
-    write_run(tmp_path / "c" / "run", equal)
-    assert by_key(tmp_path / "c")["external"].status == "failed"
-    assert by_key(tmp_path / "c")["external"].wording == ""
+
+
+def most(q):
+    return q % 5 != 0
+
+
+def few(q):
+    return q % 3 == 0
+
+
+@pytest.mark.parametrize(
+    ("records", "fields", "status"),
+    [
+        (compared(most, most, few), {}, "passed"),
+        (compared(most, most, few), {"encoder_is_semantic": False}, "failed"),
+        (compared(most, few, few), {}, "failed"),
+        (compared(most, few, few), {"split": "test"}, "passed"),
+        (compared(few, few, few), {}, "failed"),
+    ],
+)
+def test_the_comparison_needs_a_difference_by_conversation_and_unseen_data_or_no_ranker(
+    tmp_path, records, fields, status
+):
+    write_run(tmp_path / "run", records, **fields)
+    gate = by_key(tmp_path)["external"]
+    assert gate.status == status
+    assert gate.record == "run"
+    assert ("+45.0" in gate.wording) == (status == "passed")
+    assert ("its ranker was trained" in gate.wording) == (status == "passed" and not fields)
+
+
+def test_the_comparison_says_when_the_ranker_was_never_off(tmp_path):
+    records = [r for r in compared(most, most, few) if r.system != "evicortex, ranker off"]
+    write_run(tmp_path / "run", records)
+    gate = by_key(tmp_path)["external"]
+    assert gate.status == "failed"
+    assert "without the ranker, which was trained on them, not run" in gate.figure
 
 
 def test_a_system_with_missing_questions_is_not_compared(tmp_path):
@@ -112,7 +140,7 @@ def test_a_system_with_missing_questions_is_not_compared(tmp_path):
 
 
 def test_a_run_that_was_stopped_proves_nothing(tmp_path):
-    records = [record(name, q, name == "evicortex") for name in BOTH for q in range(8)]
+    records = compared(most, most, few)
     write_run(tmp_path / "a" / "run", records)
     assert by_key(tmp_path / "a")["external"].status == "passed"
     write_run(tmp_path / "b" / "run", records, complete=False)
