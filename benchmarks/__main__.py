@@ -58,6 +58,8 @@ def _report(options: argparse.Namespace) -> int:
     for folder in folders if options.publish else ():
         publish(folder, options.publish / folder.name)
     report.write(folders, options.out, evidence=options.evidence, title=options.title)
+    if options.png:
+        report.write_images(options.out, options.png)
     print(options.out)
     return 0
 
@@ -92,6 +94,7 @@ def _parser() -> argparse.ArgumentParser:
     )
     page.add_argument("--publish", type=Path, help="copy the records here, gzipped")
     page.add_argument("--out", type=Path, required=True)
+    page.add_argument("--png", type=Path, help="write the plots into this folder as well")
     page.add_argument(
         "--evidence", type=Path, help="folder with trials, exact search over size, extraction"
     )

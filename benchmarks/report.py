@@ -6,6 +6,7 @@ import base64
 import html
 import importlib.util
 import json
+import re
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -190,6 +191,20 @@ def _plots(records: Sequence[Record], suite: str) -> list[str]:
 def _image(content: bytes, title: str) -> str:
     data = base64.b64encode(content).decode()
     return f'<p><img alt="{html.escape(title)}" src="data:image/png;base64,{data}"></p>'
+
+
+_IMAGE = re.compile(r'<img alt="([^"]+)" src="data:image/png;base64,([^"]+)">')
+
+
+def write_images(page: Path, folder: Path) -> list[Path]:
+    """Write the plots of a report as PNG files, named by their titles; returns the files."""
+    folder.mkdir(parents=True, exist_ok=True)
+    found = []
+    for title, data in _IMAGE.findall(page.read_text(encoding="utf-8")):
+        name = re.sub(r"\W+", "-", html.unescape(title)).strip("-").lower()
+        found.append(folder / f"{name}.png")
+        found[-1].write_bytes(base64.b64decode(data))
+    return found
 
 
 def _manifests(manifests: Sequence[dict[str, Any]]) -> str:

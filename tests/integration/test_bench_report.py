@@ -91,9 +91,14 @@ def test_the_page_is_one_file_without_anything_from_elsewhere(folder, tmp_path, 
 
 @pytest.mark.skipif(not has_matplotlib, reason="evicortex[bench] is not installed")
 def test_plots_are_png_inside_the_page(folder, tmp_path):
-    out = tmp_path / "report.html"
-    report.write([folder], out)
+    out, png = tmp_path / "report.html", tmp_path / "png"
+    words = ["report", str(folder), "--out", str(out), "--png", str(png)]
+    assert command.main(words) == 0
     page = out.read_text("utf-8")
+    names = sorted(path.name for path in png.iterdir())
+    assert len(names) == 8
+    assert "longmemeval-recall-over-budget.png" in names
+    assert all(path.read_bytes().startswith(b"\x89PNG") for path in png.iterdir())
     assert page.count("data:image/png;base64,iVBOR") == 8
     assert "calibration: not run" not in page
 
