@@ -10,7 +10,7 @@ import shutil
 import pytest
 
 from benchmarks import __main__ as command
-from benchmarks import report, runner, tables
+from benchmarks import gates, report, run_vector_scale, runner, tables
 from benchmarks.config import parse
 from benchmarks.results import MANIFEST, RECORDS, read_records
 
@@ -140,3 +140,70 @@ def test_one_command_runs_reports_and_publishes(tmp_path, capsys):
 def test_gates_print_what_is_allowed(tmp_path, capsys):
     assert command.main(["gates", str(tmp_path)]) == 0
     assert "not run" in capsys.readouterr().out
+
+
+def extracted():
+    rate = {"value": 0.5, "low": 0.4, "high": 0.6, "count": 5.0, "of": 10.0}
+    return {
+        "data": "sgd",
+        "files": {"0": "dev"},
+        "dialogues": 3,
+        "gold": 10,
+        "systems": {
+            "evicortex/rules": {
+                "headline": "spo",
+                "matches": {"spo": {"precision_judged": rate, "recall": rate}},
+                "false_positives_per_100_silent_turns": {"all": rate},
+                "abstention_rate": rate,
+                "cost_per_1000_turns": {"cpu_s": 1.25},
+            }
+        },
+    }
+
+
+def test_seeds_stand_together_and_what_is_measured_apart_has_its_sections(tmp_path):
+    seeds = {"kind": "synthetic", "seeds": [0, 1], "namespaces": 1, "turns": 40, "questions": 4}
+    table = {**TABLE, "systems": ["bm25", "oracle evidence"], "datasets": [seeds]}
+    made = runner.run(parse(table, tmp_path), say=lambda line: None)
+    evidence = tmp_path / "evidence"
+    (evidence / "extraction").mkdir(parents=True)
+    (evidence / "extraction" / "a.json").write_text(
+        json.dumps({"data": [extracted()]}), encoding="utf-8"
+    )
+    shutil.copy(gates.__file__.replace("gates.py", "reports/tuning.jsonl"), evidence)
+    words = ["--sizes", "100", "200", "--queries", "3", "--json"]
+    assert run_vector_scale.main([*words, str(evidence / "vector-scale.json")]) == 0
+    report.write([made], tmp_path / "a.html", evidence=evidence)
+    page = (tmp_path / "a.html").read_text("utf-8")
+    for title in ("Exact search over size", "Claims from raw text", "Trials"):
+        assert f"<h3>{title}</h3>" in page
+    assert "50.0 [40.0, 60.0] (5/10)" in page
+    assert "3 of 3" in page
+    assert "<h2>synthetic, 2 seeds together</h2>" in page
+    assert "synthetic, seed 0: recall within a budget" in page
+    assert re.search(r"n = \d+ in 2 conversations", page)
+    if has_matplotlib:
+        assert 'alt="exact search over size"' in page
+
+
+def test_the_tuning_command_records_trials_and_goes_on(tmp_path, capsys):
+    path, trials = tmp_path / "a.toml", tmp_path / "trials.jsonl"
+    path.write_text(
+        'name = "a"\noutput = "a"\nsystems = ["hybrid chunks", "evicortex"]\n'
+        '[encoder]\nkind = "hashing"\n[[datasets]]\nkind = "synthetic"\nnamespaces = 2\n'
+        "turns = 40\nquestions = 6\n",
+        encoding="utf-8",
+    )
+    words = ["tune", str(path), "--budgets", "60", "--every", "1", "--trials-file", str(trials)]
+    assert command.main([*words, "--trials", "2"]) == 0
+    lines = trials.read_text("utf-8").splitlines()
+    assert [json.loads(line)["shipped"] for line in lines] == [True, False] * 2
+    assert command.main([*words, "--trials", "2"]) == 0
+    assert trials.read_text("utf-8").splitlines() == lines
+    assert "evicortex: 2 trials, default" in capsys.readouterr().out
+    test = path.read_text("utf-8").replace(
+        'output = "a"', 'output = "a"\nsplit = "test"\nprereg = "x"'
+    )
+    path.write_text(test, encoding="utf-8")
+    assert command.main([*words, "--trials", "2"]) == 2
+    assert "development split only" in capsys.readouterr().err
