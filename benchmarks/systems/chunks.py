@@ -113,11 +113,11 @@ def large_chunks(
 ) -> list[Chunk]:
     """Return chunks across the turns of a session, ``overlap`` units shared with the one before.
 
-    Turns of different times never share one, so that a filter by time never has to cut a chunk.
+    A chunk that reaches beyond the time asked for is left out whole (:func:`allowed`); the small
+    chunks of what had happened remain.
     """
     chunks: list[Chunk] = []
-    key = lambda record: (record.turn.session, record.turn.occurred_at)  # noqa: E731
-    for (session, _), group in groupby(records, key=key):
+    for session, group in groupby(records, key=lambda record: record.turn.session):
         units = [(r, span, tokens) for r in group for span, tokens in _units(r, limit, count)]
         start = 0
         while start < len(units):

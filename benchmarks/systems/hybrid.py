@@ -33,7 +33,11 @@ class ScanOverflowError(RuntimeError):
 
 @dataclass(frozen=True, slots=True)
 class HybridConfig:
-    """Everything that is tuned. Sizes are tokens; ``mmr`` 1 means relevance alone."""
+    """Everything that is tuned. Sizes are tokens; ``mmr`` 1 means relevance alone.
+
+    Every allowed chunk is ranked; the best ``candidates`` are chosen among with diversity, as
+    many as EviCortex's ranker looks at.
+    """
 
     small_tokens: int = 64
     large_tokens: int = 192
@@ -168,23 +172,28 @@ class HybridChunks:
                 (lexical, config.lexical, part & (lexical > 0)),
             )
             for scores, share, rankable in channels:
-                rows = best_first(scores, rankable)[: config.candidates]
+                rows = best_first(scores, rankable)
                 ranks = np.arange(1, len(rows) + 1)
                 fused[rows] += weight * share / (config.rrf_k + ranks)
         return fused
 
     def _diverse(self, index: _Index, fused: Floats) -> list[int]:
-        """Return chunks by MMR without duplicates: of equal texts the newest stays."""
+        """Return chunks without duplicates (of equal texts the newest stays), the best by MMR.
+
+        What ranks behind the candidates follows in its order, so that a large budget is filled.
+        """
         config = self._config
-        rows = best_first(fused, fused > 0)[: config.candidates]
+        rows = best_first(fused, fused > 0)
         newest = {index.keys[row]: max(index.chunks[row].rows) for row in sorted(rows)}
         rows = np.array(
             [r for r in rows if max(index.chunks[r].rows) == newest[index.keys[r]]], dtype=int
         )
         if config.mmr >= 1 and config.session_penalty == 0:
             return list(rows)
-        relevance = fused[rows] / fused[rows].max() if len(rows) else fused[rows]
-        return [int(rows[place]) for place in self._mmr(index, rows, relevance)]
+        head, rest = rows[: config.candidates], rows[config.candidates :]
+        relevance = fused[head] / fused[head].max() if len(head) else fused[head]
+        chosen = [int(head[place]) for place in self._mmr(index, head, relevance)]
+        return [*chosen, *(int(row) for row in rest)]
 
     def _mmr(self, index: _Index, rows: npt.NDArray[np.int_], relevance: Floats) -> list[int]:
         config = self._config

@@ -250,15 +250,29 @@ def test_chunks_keep_sentences_whole_at_two_granularities():
     assert all(len(chunk.pieces) == 1 for chunk in small)
     assert len({chunk.session for chunk in large}) == 3
     for chunk in large:
-        assert len({piece.turn.occurred_at for piece in chunk.pieces}) == 1
+        assert len({piece.turn.session for piece in chunk.pieces}) == 1
     shown = {(p.turn.turn_id, p.span) for chunk in large for p in chunk.pieces}
     assert shown == {(each.turn_id, (0, len(each.text))) for each in TALK}
 
 
-def test_large_chunks_span_turns_of_one_time_and_overlap():
-    same = [
-        Turn(f"t{i}", "s", "Ann", "user", f"This is sentence number {i}.", START) for i in range(6)
-    ]
+def test_a_chunk_that_reaches_beyond_the_time_asked_for_is_left_out_whole(encoder):
+    """Messages have clocks of their own; what had happened is still there in small chunks."""
+    system = HybridChunks(words, encoder)
+    system.ingest("a", TALK)
+    then = Query("q", QUESTION.text, START)
+    assert set(system.ask("a", then, 100).shown) == {"t0"}
+    assert {"t0", "t1"} <= set(system.ask("a", QUESTION, 100).shown)
+
+
+def test_a_large_budget_is_filled_behind_the_candidates(encoder):
+    many = [turn(number, f"The kayak number {number} leaks.") for number in range(40)]
+    system = HybridChunks(words, encoder, HybridConfig(candidates=3))
+    system.ingest("a", many)
+    assert len(system.ask("a", QUESTION, 1_000).shown) == 40
+
+
+def test_large_chunks_span_turns_of_a_session_and_overlap():
+    same = [turn(number, f"This is sentence number {number}.") for number in range(6)]
     log = RecordLog()
     log.append(same)
     found = large_chunks(log.records, 15, 1, words)
