@@ -28,6 +28,7 @@ _VARIABLES: Mapping[str, tuple[str, str, Callable[[str], object]]] = {
     "EVICORTEX_EXTRACTION_TIMEOUT": ("extraction", "timeout_seconds", float),
     "EVICORTEX_CUT": ("packing", "cut", _boolean),
     "EVICORTEX_RANKER": ("fusion", "ranker", _boolean),
+    "EVICORTEX_SENTENCES": ("semantic", "sentences", _boolean),
 }
 """Variable: (part of the options, field, reader). Durations are in seconds."""
 

@@ -61,8 +61,9 @@ def test_every_table_is_strict_and_keyed():
     ]
     assert {row[1] for row in own} == {
         "actors", "audit", "claim_evidence", "claims", "evidence", "extraction_claims",
-        "extractions", "migrations", "namespaces", "pending_purges", "retractions", "sessions",
-        "time_mentions", "vector_profiles", "vector_versions", "vectors", "watermarks",
+        "extractions", "migrations", "namespaces", "pending_purges", "retractions",
+        "sentence_profiles", "sentence_vectors", "sessions", "time_mentions", "vector_profiles",
+        "vector_versions", "vectors", "watermarks",
     }  # fmt: skip
     assert all(row[5] == 1 for row in own)
     assert connection.execute("SELECT v FROM lexical_config WHERE k = 'secure-delete'").get == 1

@@ -230,6 +230,26 @@ CREATE TABLE vectors (
 CREATE UNIQUE INDEX vectors_by_item ON vectors (namespace_id, kind, item, part);
 CREATE INDEX vectors_by_profile ON vectors (namespace_id, profile_id);
 
+CREATE TABLE sentence_profiles (
+    namespace_id INTEGER NOT NULL REFERENCES namespaces,
+    profile_id INTEGER NOT NULL,
+    identity TEXT NOT NULL,
+    profile TEXT NOT NULL,
+    PRIMARY KEY (namespace_id, profile_id),
+    UNIQUE (namespace_id, identity)
+) STRICT, WITHOUT ROWID;
+
+CREATE TABLE sentence_vectors (
+    row_id INTEGER PRIMARY KEY REFERENCES evidence CHECK (row_id >> 40 = namespace_id),
+    namespace_id INTEGER NOT NULL,
+    profile_id INTEGER NOT NULL,
+    input_digest TEXT NOT NULL,
+    spans BLOB NOT NULL,
+    vectors BLOB NOT NULL,
+    FOREIGN KEY (namespace_id, profile_id) REFERENCES sentence_profiles (namespace_id, profile_id)
+) STRICT;
+CREATE INDEX sentence_vectors_by_profile ON sentence_vectors (namespace_id, profile_id);
+
 CREATE TABLE time_mentions (
     namespace_id INTEGER NOT NULL REFERENCES namespaces,
     row_id INTEGER NOT NULL CHECK (row_id >> 40 = namespace_id),

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Container, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 import numpy as np
 
 from evicortex.errors import LedgerError, ProviderError
 from evicortex.ledger import NamespaceRow
+from evicortex.pipeline.sentences import sentence_identity, sentences_of, within
 from evicortex.pipeline.wiring import Rooms
 from evicortex.projections.semantic import Due, Kind, VectorRow
+from evicortex.projections.sentences import SentenceRow
+from evicortex.protocols import Float32Matrix
 from evicortex.types import Diagnostic, Span, SyncReport
 from evicortex.validation import CheckedEmbedder, EmbeddedBatch
 
@@ -29,19 +32,23 @@ class _Tally:
     missing: int = 0
     failed: int = 0
     rejected: list[tuple[str, str]] = field(default_factory=list)
-    stopped: Diagnostic | None = None
+    stopped: list[Diagnostic] = field(default_factory=list)
 
     def report(self) -> SyncReport:
-        diagnostics = () if self.stopped is None else (self.stopped,)
+        diagnostics = tuple(self.stopped)
         if self.rejected:
             diagnostics = (*diagnostics, _rejected(self.rejected))
         return SyncReport(self.indexed, self.stale, self.missing, self.failed, diagnostics)
 
 
-class _Work(NamedTuple):
-    """What is to be embedded: one kind, past an item, and who is told how far it is."""
+_Task = Literal["evidence", "claim", "sentences"]
+"""``sentences``: of evidence that has a vector already, which stays as it is."""
 
-    kind: Kind
+
+class _Work(NamedTuple):
+    """What is to be embedded: one task, past an item, and who is told how far it is."""
+
+    task: _Task
     after: int
     on_progress: Callable[[int], None] | None
 
@@ -58,6 +65,9 @@ def embed_due(
     """Embed evidence past the row ``after``, and claims past a number, that have no vector.
 
     That is, none of their present text by this encoder. ``claims_after`` ``None``: no claims.
+    An encoder that gives vectors of spans embeds the sentences of evidence in the same pass, and
+    those of evidence that has only its own vector. Where sentence vectors cannot be had, what a
+    namespace holds of them goes with ``replace_foreign``.
 
     Vectors of another identity are replaced only with ``replace_foreign``; without it a
     namespace that holds some is left alone, so that two encoders never mix. Each batch is
@@ -76,11 +86,24 @@ def embed_due(
             foreign = rooms.semantic.foreign(tx.connection, ns.namespace_id, embedder.digest)
             if foreign:
                 return SyncReport(0, 0, 0, 0, (_mismatch(ns),))
+    identity = sentence_identity(rooms)
     tally = _Tally()
     whole = _embed(rooms, ns, embedder, _Work("evidence", after, on_progress), tally)
     if whole and claims_after is not None:
-        _embed(rooms, ns, embedder, _Work("claim", claims_after, None), tally)
+        whole = _embed(rooms, ns, embedder, _Work("claim", claims_after, None), tally)
+    if whole and identity is not None:
+        _embed(rooms, ns, embedder, _Work("sentences", after, None), tally)
+    if identity is None and replace_foreign:
+        _drop_sentences(rooms, ns)
     return tally.report()
+
+
+def _drop_sentences(rooms: Rooms, ns: NamespaceRow) -> None:
+    with rooms.ledger.read() as tx:
+        held = rooms.sentences.count(tx.connection, ns.namespace_id)
+    if held:
+        with rooms.ledger.write() as tx:
+            rooms.sentences.clear(tx.connection, ns.namespace_id)
 
 
 def _mismatch(ns: NamespaceRow) -> Diagnostic:
@@ -97,47 +120,82 @@ def _embed(
 ) -> bool:
     """Embed what is due; return whether the encoder and the ledger went along to the end."""
     after = work.after
-    while due := _due(rooms, ns, embedder, work.kind, after):
+    while due := _due(rooms, ns, embedder, work.task, after):
         after = due[-1].item
         tally.stale += sum(each.stale for each in due)
         tally.missing += sum(not each.stale for each in due)
         try:
-            rows, bad = _vectors(embedder, due)
-            if rows:
-                with rooms.ledger.write() as tx:
-                    rooms.semantic.store(
-                        tx.connection,
-                        ns.namespace_id,
-                        embedder.profile,
-                        embedder.digest,
-                        work.kind,
-                        rows,
-                    )
+            made = _made(rooms, embedder, work.task, due)
+            _store(rooms, ns, embedder, work.task, made)
         except (ProviderError, LedgerError) as error:
             tally.failed += len(due)
-            tally.stopped = Diagnostic(
-                "semantic_not_indexed",
-                f"{_SAID[work.kind]} committed but without vectors yet: {error}; run sync_semantic",
-                {"error": type(error).__name__},
-            )
+            tally.stopped.append(_not_indexed(work.task, error))
             return False
-        tally.indexed += len(due) - len(bad)
-        tally.failed += len(bad)
-        tally.rejected += bad
+        tally.indexed += len(due) - len(made.bad)
+        tally.failed += len(made.bad)
+        tally.rejected += made.bad
         if work.on_progress is not None:
             work.on_progress(tally.indexed + tally.failed)
     return True
 
 
-_SAID: Mapping[Kind, str] = {"evidence": "the evidence is", "claim": "the claims are"}
+_SAID: Mapping[_Task, tuple[str, str]] = {
+    "evidence": ("semantic_not_indexed", "the evidence is committed but without vectors yet"),
+    "claim": ("semantic_not_indexed", "the claims are committed but without vectors yet"),
+    "sentences": ("sentences_not_indexed", "the evidence has no vectors of its sentences yet"),
+}
+
+
+def _not_indexed(task: _Task, error: Exception) -> Diagnostic:
+    code, said = _SAID[task]
+    return Diagnostic(code, f"{said}: {error}; run sync_semantic", {"error": type(error).__name__})
 
 
 def _due(
-    rooms: Rooms, ns: NamespaceRow, embedder: CheckedEmbedder, kind: Kind, after: int
+    rooms: Rooms, ns: NamespaceRow, embedder: CheckedEmbedder, task: _Task, after: int
 ) -> list[Due]:
-    find = rooms.semantic.due if kind == "evidence" else rooms.semantic.due_claims
+    number, digest = ns.namespace_id, embedder.digest
     with rooms.ledger.read() as tx:
-        return find(tx.connection, ns.namespace_id, embedder.digest, after=after, limit=BATCH)
+        if task == "sentences":
+            identity = sentence_identity(rooms)
+            assert identity is not None
+            return rooms.sentences.due(
+                tx.connection, number, digest, identity, after=after, limit=BATCH
+            )
+        find = rooms.semantic.due if task == "evidence" else rooms.semantic.due_claims
+        return find(tx.connection, number, digest, after=after, limit=BATCH)
+
+
+class _Made(NamedTuple):
+    """What one batch gave: rows to store, and (digest, reason) of texts without a usable vector."""
+
+    vectors: list[VectorRow]
+    sentences: list[SentenceRow]
+    bad: list[tuple[str, str]]
+
+
+def _store(
+    rooms: Rooms, ns: NamespaceRow, embedder: CheckedEmbedder, task: _Task, made: _Made
+) -> None:
+    if not made.vectors and not made.sentences:
+        return
+    with rooms.ledger.write() as tx:
+        if task != "sentences":
+            kind: Kind = task
+            rooms.semantic.store(
+                tx.connection,
+                ns.namespace_id,
+                embedder.profile,
+                embedder.digest,
+                kind,
+                made.vectors,
+            )
+        if made.sentences:
+            identity = sentence_identity(rooms)
+            assert identity is not None
+            rooms.sentences.store(
+                tx.connection, ns.namespace_id, embedder.profile, identity, made.sentences
+            )
 
 
 def _rejected(failures: Sequence[tuple[str, str]]) -> Diagnostic:
@@ -149,46 +207,139 @@ def _rejected(failures: Sequence[tuple[str, str]]) -> Diagnostic:
     )
 
 
-def _vectors(
-    embedder: CheckedEmbedder, due: Sequence[Due]
-) -> tuple[list[VectorRow], list[tuple[str, str]]]:
-    """Return the rows to store and (digest, reason) of texts that have no usable vector.
+class _Text(NamedTuple):
+    """One input of the encoder: a text or a window of it, with its sentences inside it.
+
+    ``window`` and ``sentences`` are spans of the item's whole text.
+    """
+
+    due: Due
+    part: int
+    window: Span
+    whole: bool
+    sentences: Sequence[Span] = ()
+
+    @property
+    def text(self) -> str:
+        return self.due.text[self.window.start : self.window.end]
+
+    @property
+    def span(self) -> Span | None:
+        return None if self.whole else self.window
+
+    @property
+    def shifted(self) -> list[Span]:
+        start = self.window.start
+        return [Span(begin - start, end - start) for begin, end in self.sentences]
+
+
+def _made(rooms: Rooms, embedder: CheckedEmbedder, task: _Task, due: Sequence[Due]) -> _Made:
+    """Embed what is due.
+
+    An encoder that fails at spans may still give the texts' own vectors, which do not depend on
+    them; the sentences are then still due, and the next task says why.
+    """
+    if task == "claim" or sentence_identity(rooms) is None:
+        return _plain(embedder, due)
+    if task == "sentences":
+        return _with_sentences(embedder, due, turns=False)
+    try:
+        return _with_sentences(embedder, due)
+    except ProviderError:
+        return _plain(embedder, due)
+
+
+def _texts(
+    embedder: CheckedEmbedder,
+    due: Sequence[Due],
+    sentences: Callable[[str], Sequence[Span]] = lambda _: (),
+) -> tuple[list[_Text], list[VectorRow]]:
+    """Return what is to be embedded, and the vectors of blank texts.
 
     Texts go to the encoder shortest first, so that a batching one pads little. An over-long
     text is embedded window by window and kept as several rows. A blank text has nothing to
     embed: its vector is that of no direction, all zeros, near to nothing and due no more.
     """
     blank: list[VectorRow] = []
-    pieces: list[tuple[Due, int, Span | None, str]] = []
+    texts: list[_Text] = []
     for each in due:
         windows = embedder.windows(each.text)
         if not windows:
             nothing = np.zeros(embedder.profile.dimensions, dtype=np.float32)
             blank.append(VectorRow(each.item, 0, None, each.input_digest, nothing))
-        for part, window in enumerate(windows):
-            whole = len(windows) == 1
-            text = each.text if whole else each.text[window.start : window.end]
-            pieces.append((each, part, None if whole else window, text))
-    pieces.sort(key=lambda piece: (len(piece[3]), piece[0].item, piece[1]))
-    batch = embedder.embed([text for *_, text in pieces], input_type="document")
-    rows, bad = _rows(pieces, batch)
-    return sorted([*rows, *blank], key=lambda row: (row.item, row.part)), bad
+        whole = len(windows) == 1
+        if whole:
+            windows = (Span(0, len(each.text)),)
+        inside = within(sentences(each.text), windows)
+        for part, (window, spans) in enumerate(zip(windows, inside, strict=True)):
+            texts.append(_Text(each, part, window, whole, spans))
+    texts.sort(key=lambda text: (len(text.text), text.due.item, text.part))
+    return texts, blank
+
+
+def _plain(embedder: CheckedEmbedder, due: Sequence[Due]) -> _Made:
+    """Return the rows to store of texts alone."""
+    texts, blank = _texts(embedder, due)
+    batch = embedder.embed([each.text for each in texts], input_type="document")
+    rejected = _rejects(texts, batch)
+    return _Made(_rows(texts, batch, rejected, blank), [], _reasons(due, rejected))
+
+
+def _with_sentences(embedder: CheckedEmbedder, due: Sequence[Due], *, turns: bool = True) -> _Made:
+    """Return the rows to store of texts and of their sentences, embedded in one pass.
+
+    Without ``turns`` only what has sentences is embedded, and the texts' vectors are not given.
+    """
+    texts, blank = _texts(embedder, due, sentences_of)
+    if not turns:
+        texts = [each for each in texts if each.sentences]
+    answer = embedder.embed_spans([each.text for each in texts], [each.shifted for each in texts])
+    rejected = _rejects(texts, answer.texts)
+    sentences = _sentence_rows(embedder, texts, answer.spans, due)
+    return _Made(
+        _rows(texts, answer.texts, rejected, blank) if turns else [],
+        [row for row in sentences if row.row_id not in rejected],
+        _reasons(due, rejected),
+    )
+
+
+def _rejects(texts: Sequence[_Text], batch: EmbeddedBatch) -> dict[int, str]:
+    """Return, by item, why it has no usable vector."""
+    return {texts[error.index].due.item: error.message for error in batch.errors}
+
+
+def _reasons(due: Sequence[Due], rejected: Mapping[int, str]) -> list[tuple[str, str]]:
+    return [(each.input_digest, rejected[each.item]) for each in due if each.item in rejected]
 
 
 def _rows(
-    pieces: Sequence[tuple[Due, int, Span | None, str]],
+    texts: Sequence[_Text],
     batch: EmbeddedBatch,
-) -> tuple[list[VectorRow], list[tuple[str, str]]]:
-    bad: list[tuple[str, str]] = []
-    rejected = {pieces[error.index][0].item: error for error in batch.errors}
-    for item, error in sorted(rejected.items()):
-        digest = next(each.input_digest for each, *_ in pieces if each.item == item)
-        bad.append((digest, error.message))
+    rejected: Container[int],
+    blank: Sequence[VectorRow],
+) -> list[VectorRow]:
     rows = [
-        VectorRow(each.item, part, span, each.input_digest, batch.vectors[place])
-        for place, (each, part, span, _) in (
-            (place, pieces[index]) for place, index in enumerate(batch.indices)
-        )
-        if each.item not in rejected
+        VectorRow(each.due.item, each.part, each.span, each.due.input_digest, vector)
+        for vector, each in zip(batch.vectors, (texts[i] for i in batch.indices), strict=True)
+        if each.due.item not in rejected
     ]
-    return rows, bad
+    return sorted([*rows, *blank], key=lambda row: (row.item, row.part))
+
+
+def _sentence_rows(
+    embedder: CheckedEmbedder,
+    texts: Sequence[_Text],
+    batches: Sequence[EmbeddedBatch],
+    due: Sequence[Due],
+) -> Iterator[SentenceRow]:
+    """Yield one row an item; a sentence without tokens, and so without a vector, is left out."""
+    found: dict[int, dict[Span, Float32Matrix]] = {each.item: {} for each in due}
+    for each, batch in zip(texts, batches, strict=True):
+        kept = [each.sentences[index] for index in batch.indices]
+        found[each.due.item].update(zip(kept, batch.vectors, strict=True))
+    for item in due:
+        spans = sorted(found[item.item])
+        vectors = np.zeros((len(spans), embedder.profile.dimensions), dtype=np.float32)
+        for row, span in zip(vectors, spans, strict=True):
+            row[:] = found[item.item][span]
+        yield SentenceRow(item.item, item.input_digest, spans, vectors)

@@ -13,6 +13,7 @@ from evicortex.ledger import verify as verification
 from evicortex.pipeline.drafts import check_text
 from evicortex.pipeline.embedding import embed_due
 from evicortex.pipeline.indexing import bring_up_to_date, clear, forget
+from evicortex.pipeline.sentences import sentence_identity
 from evicortex.pipeline.times import sync_times
 from evicortex.pipeline.wiring import Rooms
 from evicortex.types import (
@@ -94,7 +95,17 @@ def rebuild(rooms: Rooms, namespace: str) -> RebuildReport:
 
 def verify(rooms: Rooms, namespace: str | None) -> VerifyReport:
     """Check the ledger; raises NotFoundError for a namespace that was never written to."""
-    return verification.verify(rooms.ledger, namespace)
+    report = verification.verify(rooms.ledger, namespace)
+    if any(problem.code == "file.damaged" for problem in report.problems):
+        return report
+    with rooms.ledger.read() as tx:
+        chosen = [ns for ns in tx.namespaces() if namespace in (None, ns.name)]
+        problems = [
+            problem
+            for ns in chosen
+            for problem in rooms.sentences.problems(tx.connection, ns.namespace_id, ns.name)
+        ]
+    return replace(report, ok=report.ok and not problems, problems=(*report.problems, *problems))
 
 
 def _path(path: str | os.PathLike[str]) -> str | os.PathLike[str]:
@@ -148,7 +159,11 @@ def capabilities(rooms: Rooms) -> Capabilities:
         channels={**on, "dense_turn": embedder is not None, "dense_window": embedder is not None},
         embedder=None
         if embedder is None
-        else {**embedder.profile.values(), "digest": embedder.digest},
+        else {
+            **embedder.profile.values(),
+            "digest": embedder.digest,
+            "sentences": sentence_identity(rooms),
+        },
         extractor=None
         if rooms.extractor is None
         else {"id": rooms.extractor.extractor_id, "revision": rooms.extractor.revision},

@@ -25,6 +25,7 @@ from evicortex.projections.literal import LiteralOptions
 from evicortex.projections.notes import TextNotes
 from evicortex.projections.resident import ResidentOptions, ResidentRows
 from evicortex.projections.semantic import SemanticOptions, SemanticProjection
+from evicortex.projections.sentences import SentenceProjection
 from evicortex.projections.text_numbers import TextNumbers
 from evicortex.projections.times import TimeProjection
 from evicortex.protocols import Clock
@@ -136,6 +137,7 @@ class Rooms:
         self.resident = ResidentRows(options.resident)
         self.lexical = LexicalProjection(options.lexical)
         self.semantic = SemanticProjection(options.semantic)
+        self.sentences = SentenceProjection()
         dates = options.query.dates
         self.times = TimeProjection(
             partial(find_times, options=dates), f"{FINDER}-{dates.identity}"

@@ -29,6 +29,9 @@ class Piece(NamedTuple):
     looks: tuple[float, ...]
 
 
+PIECES = "pieces-1"
+"""Names what ``piece_spans`` does: another name for every change of a result."""
+
 _CAPTION = re.compile(r"\[image: [^\]\n]*\]")
 
 
@@ -38,7 +41,12 @@ def pieces(content: str) -> tuple[Piece, ...]:
     They do not overlap, and together they hold everything but white space. The result depends
     on ``content`` alone, so it may be kept with it.
     """
-    return tuple(_piece(content, span) for span in sorted(_spans(content)))
+    return tuple(_piece(content, span) for span in piece_spans(content))
+
+
+def piece_spans(content: str) -> tuple[Span, ...]:
+    """Return the spans of :func:`pieces` alone."""
+    return tuple(sorted(_spans(content)))
 
 
 def _spans(content: str) -> Iterator[Span]:

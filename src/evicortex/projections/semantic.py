@@ -69,11 +69,13 @@ class SemanticOptions:
     """``max_vectors`` may be resident over all namespaces; ``scan_cap`` in one exact scan.
 
     A namespace with more vectors than ``scan_cap`` is not scanned: recall says so and goes on
-    without the channel, since an incomplete scan is not an exact one.
+    without the channel, since an incomplete scan is not an exact one. ``sentences`` says whether
+    sentence vectors are stored and used where the encoder gives some.
     """
 
     max_vectors: int = 1_000_000
     scan_cap: int = 1_000_000
+    sentences: bool = True
 
     def __post_init__(self) -> None:
         if self.max_vectors < 1 or self.scan_cap < 1:

@@ -70,7 +70,8 @@ class CheckedEmbedder:
     Count, type, dtype, shape, finite values and the promised norm are checked on every call;
     the profile must stay what it was when the embedder was wrapped. The first batch of several
     different texts also checks the order: up to ``order_probes`` of its texts are embedded once
-    more, each alone, and each must be nearest to its own row.
+    more, each alone, and each must be nearest to its own row. The first batch with spans does so
+    as well, and asks for a span of one text alone.
 
     Raises:
         ProviderContractError: On construction, when the profile is impossible.
@@ -88,7 +89,7 @@ class CheckedEmbedder:
         self._profile = validate_profile(embedder.profile)
         self._digest = profile_digest(self._profile)
         self._role_aware = _takes_input_type(embedder.embed)
-        self._probes_left = order_probes
+        self._probes_left = dict.fromkeys(("embed", "embed_spans", "a span"), order_probes)
 
     @property
     def profile(self) -> EmbeddingProfile:
@@ -132,7 +133,7 @@ class CheckedEmbedder:
         except TextTooLongError:
             return self._one_by_one(texts, input_type)
         batch = self._rows(matrix, range(len(texts)))
-        self._probe_order(texts, matrix, input_type)
+        self._probe_order("embed", texts, matrix, input_type)
         return batch
 
     def embed_query(self, text: str) -> Float32Matrix:
@@ -151,30 +152,25 @@ class CheckedEmbedder:
     def embed_spans(self, texts: Sequence[str], spans: Sequence[Sequence[Span]]) -> EmbeddedSpans:
         """Embed texts and spans of theirs in one pass (documents only).
 
+        A text beyond the embedder's capacity becomes an error of its own, without spans.
+
         Raises:
             InputError: The embedder cannot, or ``spans`` does not match ``texts``.
             ProviderContractError: Anything about the answer is wrong, apart from single rows.
             ProviderError: What the embedder raised.
         """
-        if not isinstance(self._embedder, SpanEmbedder):
-            raise InputError(f"{self._name} has no span vectors")
         if len(texts) != len(spans):
             raise InputError(f"{len(texts)} texts but {len(spans)} lists of spans")
         if not texts:
             return EmbeddedSpans(EmbeddedBatch(self._no_rows(), ()), ())
-        answer: object = self._call(partial(self._embedder.embed_spans, texts, spans))
-        if not isinstance(answer, tuple) or len(answer) != 2:
-            raise ProviderContractError(f"{self._name}: embed_spans must return a pair")
-        vectors, pieces = answer
-        if not isinstance(pieces, list) or len(pieces) != len(texts):
-            raise ProviderContractError(f"{self._name}: embed_spans must return a matrix a text")
-        return EmbeddedSpans(
-            self._rows(self._shaped(vectors, len(texts)), range(len(texts))),
-            tuple(
-                self._rows(self._shaped(piece, len(wanted)), range(len(wanted)))
-                for piece, wanted in zip(pieces, spans, strict=True)
-            ),
-        )
+        try:
+            matrix, found = self._span_rows(texts, spans)
+        except TextTooLongError:
+            return self._spans_one_by_one(texts, spans)
+        batch = self._rows(matrix, range(len(texts)))
+        self._probe_order("embed_spans", texts, matrix, "document")
+        self._probe_span(texts, spans, found)
+        return EmbeddedSpans(batch, found)
 
     def windows(self, text: str) -> tuple[Span, ...]:
         """Return the spans of ``text`` to be embedded one by one; none for a blank text.
@@ -255,6 +251,44 @@ class CheckedEmbedder:
         kept.setflags(write=False)
         return EmbeddedBatch(kept, tuple(index for index in indices if good[index]), tuple(errors))
 
+    def _span_rows(
+        self, texts: Sequence[str], spans: Sequence[Sequence[Span]]
+    ) -> tuple[Float32Matrix, tuple[EmbeddedBatch, ...]]:
+        if not isinstance(self._embedder, SpanEmbedder):
+            raise InputError(f"{self._name} has no span vectors")
+        answer: object = self._call(partial(self._embedder.embed_spans, texts, spans))
+        if not isinstance(answer, tuple) or len(answer) != 2:
+            raise ProviderContractError(f"{self._name}: embed_spans must return a pair")
+        vectors, pieces = answer
+        if not isinstance(pieces, list) or len(pieces) != len(texts):
+            raise ProviderContractError(f"{self._name}: embed_spans must return a matrix a text")
+        return self._shaped(vectors, len(texts)), tuple(
+            self._rows(self._shaped(piece, len(wanted)), range(len(wanted)))
+            for piece, wanted in zip(pieces, spans, strict=True)
+        )
+
+    def _spans_one_by_one(
+        self, texts: Sequence[str], spans: Sequence[Sequence[Span]]
+    ) -> EmbeddedSpans:
+        found: dict[int, EmbeddedBatch] = {}
+        errors: list[RowError] = []
+        matrix = np.full((len(texts), self._profile.dimensions), np.nan, dtype=np.float32)
+        for index, (text, wanted) in enumerate(zip(texts, spans, strict=True)):
+            try:
+                row, (found[index],) = self._span_rows([text], [wanted])
+            except TextTooLongError as error:
+                errors.append(RowError(index, "text_too_long", str(error)))
+            else:
+                matrix[index] = row[0]
+        batch = self._rows(matrix, range(len(texts)))
+        errors += [error for error in batch.errors if error.index in found]
+        errors.sort(key=lambda error: error.index)
+        nothing = EmbeddedBatch(self._no_rows(), ())
+        return EmbeddedSpans(
+            EmbeddedBatch(batch.vectors, batch.indices, tuple(errors)),
+            tuple(found.get(index, nothing) for index in range(len(texts))),
+        )
+
     def _one_by_one(self, texts: Sequence[str], input_type: InputType) -> EmbeddedBatch:
         vectors: list[Float32Matrix] = []
         indices: list[int] = []
@@ -273,20 +307,46 @@ class CheckedEmbedder:
         return EmbeddedBatch(matrix, tuple(indices), tuple(errors))
 
     def _probe_order(
-        self, texts: Sequence[str], matrix: Float32Matrix, input_type: InputType
+        self, call: str, texts: Sequence[str], matrix: Float32Matrix, input_type: InputType
     ) -> None:
-        if self._probes_left == 0 or len(set(texts)) < 2:
+        if self._probes_left[call] == 0 or len(set(texts)) < 2:
             return
         positions = dict.fromkeys((0, len(texts) - 1, *range(1, len(texts) - 1)))
-        for position in list(positions)[: self._probes_left]:
+        for position in list(positions)[: self._probes_left[call]]:
             alone = self._matrix([texts[position]], input_type)[0]
-            scores = _unit(matrix) @ _unit(alone)
-            if scores[position] < np.fmax.reduce(scores) - NORM_TOLERANCE:
+            if _elsewhere(alone, matrix, position):
                 raise ProviderContractError(
                     f"{self._name}: row {position} is not the vector of text {position}; "
                     "rows must keep the order of the texts"
                 )
-        self._probes_left = 0
+        self._probes_left[call] = 0
+
+    def _probe_span(
+        self,
+        texts: Sequence[str],
+        spans: Sequence[Sequence[Span]],
+        found: Sequence[EmbeddedBatch],
+    ) -> None:
+        """Ask for the last span of the first text that has several, alone."""
+        several = (index for index, batch in enumerate(found) if len(batch.indices) > 1)
+        text = next(several, None)
+        if self._probes_left["a span"] == 0 or text is None:
+            return
+        last = found[text].indices[-1]
+        _, (alone,) = self._span_rows([texts[text]], [[spans[text][last]]])
+        row = len(found[text].indices) - 1
+        if alone.errors or _elsewhere(alone.vectors[0], found[text].vectors, row):
+            raise ProviderContractError(
+                f"{self._name}: a span's vector must not depend on the other spans, "
+                "and rows must keep the order of the spans"
+            )
+        self._probes_left["a span"] = 0
+
+
+def _elsewhere(alone: Float32Matrix, matrix: Float32Matrix, position: int) -> bool:
+    """Return whether another row is nearer to a vector than that of ``position``."""
+    scores = _unit(matrix) @ _unit(alone)
+    return bool(scores[position] < np.fmax.reduce(scores) - NORM_TOLERANCE)
 
 
 def _takes_input_type(embed: Callable[..., object]) -> bool:
