@@ -22,7 +22,8 @@ per:pet                          has_pet
 per:title                        works_as, worked_as
 per:age                          age
 per:origin                       hometown, nationality
-per:place_of_residence           lives_in, lived_in, plans_to_live_in
+per:place_of_residence           lives_in, lived_in, plans_to_live_in, hometown (the annotators
+                                 label where one says one is from as a residence)
 per:visited_place                visited
 per:employee_or_member_of        works_at, worked_at
 per:place_of_work                works_at, worked_at
@@ -75,7 +76,7 @@ _TABLE = {
     "per:title": "works_as worked_as",
     "per:age": "age",
     "per:origin": "hometown nationality",
-    "per:place_of_residence": "lives_in lived_in plans_to_live_in",
+    "per:place_of_residence": "lives_in lived_in plans_to_live_in hometown",
     "per:visited_place": "visited",
     "per:employee_or_member_of": "works_at worked_at",
     "per:place_of_work": "works_at worked_at",

@@ -13,8 +13,10 @@ from pathlib import Path
 
 import pytest
 
-xllamacpp = pytest.importorskip("xllamacpp", reason="xllamacpp is not installed: make test-model")
+pytest.importorskip("xllamacpp", reason="xllamacpp is not installed: make test-model")
 pytest.importorskip("httpx", reason="evicortex[http] is not installed")
+
+import xllamacpp
 
 from evicortex import EviCortex
 from evicortex.errors import ExtractionError, TextTooLongError

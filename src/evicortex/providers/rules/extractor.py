@@ -18,11 +18,12 @@ from evicortex.providers.rules.moments import Times, resolved
 from evicortex.providers.rules.people import people
 from evicortex.providers.rules.statements import STATEMENTS
 from evicortex.providers.rules.table import SPEAKER, Finding, Rule
+from evicortex.providers.rules.titles import titles
 from evicortex.providers.rules.values import name
 from evicortex.text.times.mentions import FoundTime
 from evicortex.types import Authority, Diagnostic, Polarity, Span
 
-VERSION = "1"
+VERSION = "2"
 """Version of everything that the rule table does not show: framing, readers, references."""
 
 TOPICS = (
@@ -181,6 +182,8 @@ class _Reading:
         yield from _statements(turn, sentence, self._extractor.rules_for(tokens))
         if "family" in topics or "pets" in topics:
             yield from (f for f in people(turn, sentence, tokens) if f.topic in topics)
+        if "work" in topics:
+            yield from titles(turn, sentence, tokens)
         if "preferences" in topics:
             yield from references.favourites(turn, sentence)
         if "events" in topics:
@@ -294,9 +297,10 @@ def _plain_findings(
 
 
 def _tokens(turn: Turn, sentence: Sentence) -> frozenset[str]:
-    """Return the lower-case words of a sentence, possessors also without their mark."""
+    """Return the lower-case words of a sentence, and what "Ann's" and "I-I'm" are made of."""
     found = _TOKENS.findall(turn.plain[sentence.start : sentence.end].lower())
-    return frozenset(found).union(word[:-2] for word in found if word.endswith("'s"))
+    parts = [part for word in found if "-" in word for part in word.split("-")]
+    return frozenset((*found, *parts, *(word[:-2] for word in found if word.endswith("'s"))))
 
 
 def _statements(turn: Turn, sentence: Sentence, rules: Iterable[Rule]) -> Iterator[Finding]:

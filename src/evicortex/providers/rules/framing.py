@@ -16,10 +16,12 @@ _QUOTES = re.compile(r"\"[^\"\n]{1,400}\"|“[^”\n]{1,400}”|(?<![\w'])'(?=[A
 _ASKS = re.compile(
     r"(?:[,;:]|\s[-–—]|\.\.\.|…)\s*(?:and|but|so)?\s*"
     r"(?:what|how|who|where|when|why|which|do|does|did|are|is|isn't|aren't|don't|doesn't|have|can"
-    r"|could|would|will|should|right|okay|ok|remember|you know|hm+|huh|eh|you)\b",
+    r"|could|would|will|should|right|okay|ok|remember|you know|y'know|hm+|huh|eh|you)\b",
     re.IGNORECASE,
 )
-_CLAUSE = re.compile(r"[,;:()\x02]|\s[-–—]+\s|--|\b(?:but|because|although|though|so that)\b")
+_CLAUSE = re.compile(
+    r"[,;:()\x02…]|\.\.\.|\s[-–—]+\s|--|\b(?:but|because|although|though|so that)\b"
+)
 _SUPPOSED = re.compile(
     r"\b(?:if|unless|wish(?:ed|es)?|imagine|suppos(?:e|ing)|pretend(?:ing|ed)?|whether|as though"
     r"|would|could|should|dream(?:ed|t|ing)?|in case|hop(?:e|es|ing)|until|lest|rather|nearly"

@@ -48,6 +48,7 @@ KIN: Mapping[str, str] = {
     **dict.fromkeys(listed("friend best_friend buddy pal girlfriends"), "friend_of"),
     **dict.fromkeys(listed("roommate flatmate roomie roomy housemate"), "lives_with"),
     **dict.fromkeys(listed("boss manager supervisor"), "manager"),
+    **dict.fromkeys(listed("assistant secretary intern"), "manages"),
     **dict.fromkeys(listed("colleague coworker co-worker"), "colleague_of"),
     **dict.fromkeys(listed("neighbor neighbour"), "neighbour_of"),
     **dict.fromkeys(

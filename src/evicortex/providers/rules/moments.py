@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from calendar import monthrange
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import Literal, NamedTuple
@@ -126,15 +127,13 @@ class Times:
         return Bounds(begins, ends, tuple(used))
 
 
-def _a_month_on(mention: FoundTime) -> FoundTime | None:
-    month = mention.start.year * 12 + mention.start.month
-    for number in (month, month + 1):  # of two months in a row one has the day
-        try:
-            start = mention.start.replace(year=number // 12, month=number % 12 + 1)
-        except ValueError:
-            continue
-        return replace(mention, start=start, end=start + (mention.end - mention.start))
-    return None
+def _a_month_on(mention: FoundTime) -> FoundTime:
+    """Return the same day of the next month, or of the one after it: one of the two has it."""
+    number = mention.start.year * 12 + mention.start.month
+    if mention.start.day > monthrange(number // 12, number % 12 + 1)[1]:
+        number += 1
+    start = mention.start.replace(year=number // 12, month=number % 12 + 1)
+    return replace(mention, start=start, end=start + (mention.end - mention.start))
 
 
 def _nearest(near: list[FoundTime], start: int, end: int) -> FoundTime | None:

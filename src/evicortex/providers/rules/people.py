@@ -11,10 +11,13 @@ from evicortex.providers.rules.table import SPEAKER, Finding
 from evicortex.providers.rules.values import NAME, name, possessor
 from evicortex.types import Polarity, Span
 
-_KIND = either(re.escape(word) for word in KIN)
+_KIND = f"(?i:{either(re.escape(word) for word in KIN)})"
 _PET = either(ANIMALS)
-_ADJECTIVE = r"(?:(?:[a-z-]+)\s+){0,2}?"
-_OWNER = rf"(?:(?P<my>\b[Mm]y|\b[Oo]ur)|(?P<owner>{NAME})'s?)"
+_ADJECTIVE = r"(?:(?!(?:my|our|his|her|their|your|the|an?|and|or|is|was)\b)[a-z-]+\s+){0,2}?"
+_OWNER = (
+    rf"(?:(?P<my>\b[Mm]y|\b[Oo]ur)|(?:(?P<with>{NAME})\s+and\s+)?(?P<owner>{NAME})(?:'s|(?<=s)'))"
+)
+"""My; Ross's; Tom and Sue's."""
 _MARKS = r"(?:\s*(?:[.,!?;:)]|--|…|$|\n)|\s)"
 
 _APPOSED = re.compile(
@@ -33,6 +36,19 @@ _HAS = re.compile(
 _IS = re.compile(
     rf"(?P<v>{NAME})(?:'s|\s+is|\s+was)\s+(?:(?P<my>my|our)|(?P<owner>{NAME})'s?)\s+{_ADJECTIVE}(?P<kin>{_KIND}|{_PET})\b"
     r"(?!\s+(?:\w+'s|in|and)\b|')"
+)
+_APPOSING = re.compile(
+    rf"(?P<v>{NAME}),\s+(?:(?P<my>my|our)|(?P<owner>{NAME})(?:'s|(?<=s)'))\s+{_ADJECTIVE}"
+    rf"(?P<kin>{_KIND}|{_PET})(?=\s*(?:[,.!?;:)…]|--|$))"
+)
+"""Kip, my old roommate."""
+_AND_HIS = re.compile(
+    rf"(?P<owner>{NAME})\s+and\s+(?:his|her)\s+{_ADJECTIVE}(?P<kin>{_KIND}|{_PET}),?\s+(?P<v>{NAME})"
+)
+"""Joseph and his wife, Karen."""
+_FRIEND_OF = re.compile(
+    r"(?<![\w'])(?P<me>I)(?:'m|\s+am)\s+an?\s+(?:[a-z-]+\s+)?"
+    rf"(?P<kin>friend|buddy|colleague|coworker|co-worker|neighbou?r|cousin)\s+of\s+(?P<owner>{NAME})"
 )
 _I_AM = re.compile(
     rf"(?<![\w'])(?P<me>I)(?:'m|\s+am)\s+(?P<owner>{NAME})'s?\s+{_ADJECTIVE}(?P<kin>{_KIND})\b(?!')"
@@ -73,6 +89,8 @@ _FORMS = (
     (_HAS, 0.95),
     (_IS, 0.9),
     (_APPOSED, 0.9),
+    (_AND_HIS, 0.85),
+    (_APPOSING, 0.8),
 )
 
 
@@ -84,11 +102,12 @@ def people(turn: Turn, sentence: Sentence, tokens: frozenset[str]) -> Iterator[F
     for pattern, confidence in _FORMS:
         for match in pattern.finditer(plain, sentence.start, sentence.end):
             yield from _relation(turn, sentence, match, confidence)
-    for match in _I_AM.finditer(plain, sentence.start, sentence.end):
-        owner = _named(plain, match, "owner", sentence.end)
-        if owner:
-            span = Span(*match.span("owner"))
-            yield _finding(match, owner, KIN[match["kin"]], span, 0.9, turned=True)
+    for pattern in (_I_AM, _FRIEND_OF):
+        for match in pattern.finditer(plain, sentence.start, sentence.end):
+            owner = _named(plain, match, "owner")
+            if owner:
+                span = Span(*match.span("owner"))
+                yield _finding(match, owner, KIN[match["kin"].lower()], span, 0.9, turned=True)
     for pattern in (_PAIR, _BROKE):
         for match in pattern.finditer(plain, sentence.start, sentence.end):
             yield from _pair(plain, match, sentence.end)
@@ -98,22 +117,34 @@ def _relation(
     turn: Turn, sentence: Sentence, match: re.Match[str], confidence: float
 ) -> Iterator[Finding]:
     plain = turn.plain
-    span = name(plain, match.start("v"), sentence.end)
     groups = match.groupdict()
-    if span is None:
+    span = (possessor if match.re is _IS else name)(plain, match.start("v"), sentence.end)
+    if span is None or (match.re in (_IS, _APPOSING) and span.end != match.end("v")):
         return
     introduced = _INTRODUCES.search(plain, max(sentence.start, match.start() - 24), match.start())
-    if groups.get("comma") and not (introduced or _between_commas(plain, span, sentence.end)):
+    pet = match["kin"].lower() in ANIMALS
+    if groups.get("comma") and not (
+        introduced or pet or _between_commas(plain, span, sentence.end)
+    ):
         return
-    subject = SPEAKER if groups.get("my") else _named(plain, match, "owner", sentence.end)
-    kin = match["kin"].lower()
-    if not subject or subject == plain[span.start : span.end]:
-        return
-    predicate = KIN.get(kin, "has_pet")
+    predicate = KIN.get(match["kin"].lower(), "has_pet")
     if groups.get("comma"):
         confidence -= 0.1
     plain_apposition = match.re is _APPOSED and not groups.get("comma")
-    yield _finding(match, subject, predicate, span, confidence, presupposed=plain_apposition)
+    for subject in _owners(plain, match):
+        if subject != plain[span.start : span.end]:
+            yield _finding(
+                match, subject, predicate, span, confidence, presupposed=plain_apposition
+            )
+
+
+def _owners(plain: str, match: re.Match[str]) -> list[str]:
+    """Return whose relative it is: the speaker's, or one or two persons' by name."""
+    groups = match.groupdict()
+    if groups.get("my"):
+        return [SPEAKER]
+    named = (_named(plain, match, group) for group in ("with", "owner") if groups.get(group))
+    return [owner for owner in named if owner]
 
 
 def _between_commas(plain: str, span: Span, end: int) -> bool:
@@ -122,7 +153,7 @@ def _between_commas(plain: str, span: Span, end: int) -> bool:
     return after.startswith(",") and bool(after[1:].strip(" .!?"))
 
 
-def _named(plain: str, match: re.Match[str], group: str, end: int) -> str | None:
+def _named(plain: str, match: re.Match[str], group: str) -> str | None:
     if match[group] is None:
         return None
     start = match.start(group)
@@ -134,17 +165,18 @@ def _pair(plain: str, match: re.Match[str], end: int) -> Iterator[Finding]:
     groups = match.groupdict()
     what = " ".join(match["what"].split())
     if groups.get("v"):
-        subject = SPEAKER if groups.get("my") else _named(plain, match, "owner", end)
+        subject = SPEAKER if groups.get("my") else _named(plain, match, "owner")
         span = name(plain, match.start("v"), end)
     else:
         other = "i" if groups.get("i") else "b"
-        subject = SPEAKER if other == "i" else _named(plain, match, "b", end)
+        subject = SPEAKER if other == "i" else _named(plain, match, "b")
         first = name(plain, match.start("a"), match.end("a"))
         span = first if first and first.end == match.end("a") else None
     if not subject or span is None:
         return
     if what in _PAIRS:
-        yield _finding(match, subject, _PAIRS[what], span, 0.85, when="change")
+        predicate = "engaged_to" if re.search(r"getting\s+married$", match[0]) else _PAIRS[what]
+        yield _finding(match, subject, predicate, span, 0.85, when="change")
         return
     ended = "spouse" if "divorce" in what else "dating"
     yield _finding(match, subject, ended, span, 0.9, when="change", polarity=Polarity.NEGATIVE)

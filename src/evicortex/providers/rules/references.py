@@ -36,7 +36,7 @@ _CORRECTS = re.compile(
     re.IGNORECASE,
 )
 _EXPLICIT = re.compile(
-    r"\b(?:it's|it\s+is|it\s+was|it'll|it\s+will|that's|that\s+is|should\s+be|make\s+it|meant|mean|moved|correction|scratch)\b",
+    r"\b(?:it's|it\s+is|it\s+was|it'll|it\s+will|that's|that\s+is|should\s+be|make\s+it|meant|moved|correction|scratch)\b",
     re.IGNORECASE,
 )
 _WE_BROKE_UP = re.compile(

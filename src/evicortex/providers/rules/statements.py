@@ -12,11 +12,22 @@ from evicortex.providers.rules.lexicon import (
     THINGS,
     either,
 )
-from evicortex.providers.rules.table import BE_NOT, NOT_I, Rule, be, rule, verb
+from evicortex.providers.rules.table import (
+    ADVERB,
+    BE_NOT,
+    FIRST,
+    NOT_I,
+    OTHER,
+    Rule,
+    be,
+    rule,
+    verb,
+)
 from evicortex.providers.rules.values import (
     NAME,
     activity,
     bare_occupation,
+    employer,
     language,
     liked,
     liked_to,
@@ -40,6 +51,8 @@ IDENTITY: tuple[Rule, ...] = (
     rule("identity", "call calls", r"\bcalls?\s+me\s+", "nickname", name, confidence=0.85, follows=_END),
     rule("identity", "old", be(rf"{_AGE}\s+years?\s+old\b"), "age", when="never"),
     rule("identity", "i'm am is", be(r"(?P<v>[1-9][0-9])(?=\s*(?:[.,!;]|$)|\s+(?:and|now|but)\b)"), "age", when="never", confidence=0.8),
+    rule("identity", "i'm am", r"(?<![\w'])(?P<i>I)(?:'m|\s+am)\s+(?P<v>five|six|seven|eight|nine|ten|eleven|twelve|(?:thir|four|fif|six|seven|eigh|nine)teen)(?=\s*(?:[.!]|$))", "age", when="never", confidence=0.8),
+    rule("identity", "it's this", r"\b(?:[Hh]i|[Hh]ello)\b[,.!\s]{1,3}(?:[Ii]t's|[Tt]his\s+is)\s+(?:me,?\s+)?", "name", name, confidence=0.8, follows=_END),
     rule("identity", "turned", verb("turned", "turned") + r"(?P<v>[1-9][0-9]?)(?=\s*(?:[.,!;]|$|(?:today|yesterday|last|this|on|in)\b))", "age", when="change"),
     rule("identity", "i'm am is are we're", be(rf"(?:an?\s+|half[- ]|part\s+)?(?P<v>{either(PEOPLES)})(?=\s*(?:[.,!;]|$|\s(?:and|but|so|too)\b))"), "nationality", when="never"),
     rule("identity", "from", be(r"from\s+"), "hometown", place, when="never"),
@@ -64,20 +77,24 @@ _EMPLOYED = r"(?:here\s+|over\s+|part-time\s+|full-time\s+|part time\s+|full tim
 _JOB = r"(?:an?|my|the|this)\s+(?:new\s+|dream\s+|first\s+|great\s+|part-time\s+|summer\s+)*(?:\w+\s+)?(?:job|position|internship|offer)\s+"
 
 WORK: tuple[Rule, ...] = (
-    rule("work", "work works worked working", verb("work|(?:'ve|have)\\s+worked|(?:'ve|have)\\s+been\\s+working", "works|has\\s+worked|has\\s+been\\s+working") + _EMPLOYED, "works_at", name, confidence=0.85),
+    rule("work", "work works worked working", verb("work|(?:'ve|have)\\s+worked|(?:'ve|have)\\s+been\\s+working", "works|has\\s+worked|has\\s+been\\s+working") + _EMPLOYED, "works_at", employer, confidence=0.85),
     rule("work", "work works working", verb("work|(?:'ve|have)\\s+been\\s+working", "works") + r"(?:at|in)\s+(?:a|an|the)\s+(?P<v>(?:[a-z][\w-]*\s+){0,2}(?:bank|hospital|school|restaurant|museum|university|library|cafe|coffee\s?house|bakery|store|shop|studio|factory|firm|company|clinic|hotel|farm|lab|laboratory|startup|bookstore|theater|theatre|agency|nursing\s+home|daycare|garage|office))\b", "works_at", confidence=0.85),
-    rule("work", "working", be("working\\s+" + _EMPLOYED), "works_at", name, confidence=0.85),
-    rule("work", "used worked", verb("used\\s+to\\s+work|worked", "used\\s+to\\s+work|worked") + _EMPLOYED, "worked_at", name, when="event", confidence=0.85),
-    rule("work", "job position internship offer", verb("got|landed|started|accepted|took|found|(?:'ve|have)\\s+got", "got|landed|started|accepted|took|found") + _JOB + r"(?:at|with|for)\s+", "works_at", name, when="change"),
+    rule("work", "working", be("working\\s+" + _EMPLOYED), "works_at", employer, confidence=0.85),
+    rule("work", "used worked", verb("used\\s+to\\s+work|worked", "used\\s+to\\s+work|worked") + _EMPLOYED, "worked_at", employer, when="event", confidence=0.85),
+    rule("work", "job position internship offer", verb("got|landed|started|accepted|took|found|(?:'ve|have)\\s+got", "got|landed|started|accepted|took|found") + _JOB + r"(?:at|with|for)\s+", "works_at", employer, when="change"),
     rule("work", "job position internship offer", verb("got|landed|started|accepted|took|found|have", "got|landed|started|accepted|took|found|has") + _JOB + r"as\s+", "works_as", bare_occupation, when="change"),
-    rule("work", "started start joined", verb("joined|started\\s+working\\s+(?:at|for)|started\\s+(?:at|with)", "joined|started\\s+working\\s+(?:at|for)"), "works_at", name, when="change", confidence=0.75),
+    rule("work", "started start joined", verb("joined|started\\s+working\\s+(?:at|for)|started\\s+(?:at|with)", "joined|started\\s+working\\s+(?:at|for)"), "works_at", employer, when="change", confidence=0.75),
     rule("work", "i'm am is", be(""), "works_as", occupation, confidence=0.9),
+    rule("work", "am is i'm", be(r"(?:his|her|their|your)\s+"), "works_as", bare_occupation, follows=r"(?!\s+\w)", confidence=0.8),
+    rule("work", "been", verb("(?:'ve|have)\\s+been", "has\\s+been"), "works_as", occupation, confidence=0.85),
     rule("work", "work works worked working", verb("work|(?:'ve|have)\\s+been\\s+working", "works") + r"as\s+", "works_as", bare_occupation),
     rule("work", "working", be(r"working\s+as\s+"), "works_as", bare_occupation),
     rule("work", "used was worked", verb("used\\s+to\\s+be|used\\s+to\\s+work\\s+as|worked\\s+as", "used\\s+to\\s+be|used\\s+to\\s+work\\s+as|worked\\s+as"), "worked_as", occupation, when="event", confidence=0.85),
+    rule("work", "was", rf"(?:{FIRST}|{OTHER})(?P<neg>\s+(?:never))?\s+was{ADVERB}{{0,2}}\s+", "worked_as", occupation, when="event", confidence=0.8),
+    rule("work", "was", rf"(?:{FIRST}|{OTHER})(?P<neg>\s+(?:never))?\s+was\s+(?:his|her|their|your)\s+", "worked_as", bare_occupation, when="event", confidence=0.8),
     rule("work", "became", verb("became|(?:'ve|have)\\s+become", "became|has\\s+become"), "works_as", occupation, when="change"),
-    rule("work", "at for", be(rf"(?:an?|the)\s+(?:[\w-]+\s+){{0,3}}?(?i:{either(OCCUPATIONS)})\s+(?:at|for|with)\s+(?:the\s+)?"), "works_at", name, confidence=0.85),
-    rule("work", "quit left lost", verb("quit|left|lost|(?:'ve|have)\\s+quit|(?:'ve|have)\\s+left", "quit|left|lost") + r"(?:my|his|her|the|their)\s+job\s+(?:at|with)\s+", "works_at", name, when="change", denies=True),
+    rule("work", "at for", be(rf"(?:an?|the)\s+(?:[\w-]+\s+){{0,3}}?(?i:{either(OCCUPATIONS)})\s+(?:at|for|with)\s+(?:the\s+)?"), "works_at", employer, confidence=0.85),
+    rule("work", "quit left lost", verb("quit|left|lost|(?:'ve|have)\\s+quit|(?:'ve|have)\\s+left", "quit|left|lost") + r"(?:my|his|her|the|their)\s+job\s+(?:at|with)\s+", "works_at", employer, when="change", denies=True),
     rule("work", "quit fired laid retired unemployed retire lost", r"(?<![\w'])(?P<i>I)(?:'ve|\s+have|'m|\s+am)?(?:\s+(?:just|finally|recently|actually|now))?\s+(?P<v>quit\s+my\s+job|lost\s+my\s+job|(?:got|was|been)\s+(?:fired|laid\s+off)|retired|unemployed)\b", "employment_status", when="change", confidence=0.85),
 )  # fmt: skip
 
@@ -103,7 +120,7 @@ FAMILY: tuple[Rule, ...] = (
     rule("family", "married", be(r"married\s+to\s+"), "spouse", name),
     rule("family", "married", verb("married|got\\s+married\\s+to", "married|got\\s+married\\s+to"), "spouse", name, when="change"),
     rule("family", "engaged", be(r"engaged\s+to\s+"), "engaged_to", name),
-    rule("family", "dating seeing going", be(r"(?:dating|seeing|going\s+out\s+with)\s+"), "dating", name),
+    rule("family", "dating seeing going", be(r"(?:dating|seeing|going\s+out\s+with)\s+"), "dating", name, follows=r"(?!\s+(?:again|tonight|tomorrow|today|later|this|next|on|at|for|about|off)\b)"),
     rule("family", "children kids child kid son daughter sons daughters", verb("have|'ve\\s+got|have\\s+got", "has") + r"(?P<v>(?:an?|one|two|three|four|five|six|[2-9])\s+(?:\w+\s+)?(?:kids?|child(?:ren)?|sons?|daughters?))\b(?!,?\s+(?:named|called|[A-Z]))", "has_child", when="never"),
     rule("family", "brother sister brothers sisters siblings", verb("have|'ve\\s+got|have\\s+got", "has") + r"(?P<v>(?:an?|one|two|three|four|five|six|[2-9])\s+(?:older\s+|younger\s+|little\s+|big\s+|twin\s+)?(?:brothers?|sisters?|siblings?))\b(?!,?\s+(?:named|called|[A-Z]))", "has_sibling", when="never"),
 )  # fmt: skip
@@ -125,6 +142,8 @@ PREFERENCES: tuple[Rule, ...] = (
     rule("preferences", "love like loves likes", verb("love|like", "loves|likes") + r"to\s+" , "likes", liked_to, when="never", confidence=0.8),
     rule("preferences", "hate dislike despise loathe stand hates dislikes", verb("hate|dislike|despise|loathe|can't\\s+stand|cannot\\s+stand", "hates|dislikes|despises|can't\\s+stand") + _LIKED + r"(?:to\s+)?", "likes", liked, when="never", denies=True),
     rule("preferences", "fan", be(r"(?:an?\s+)?(?:really\s+|very\s+|huge\s+|big\s+|massive\s+|great\s+)*fan\s+of\s+") , "likes", liked, when="never"),
+    rule("preferences", "fond", be(r"(?:really\s+|very\s+|so\s+)?fond\s+of\s+") + _LIKED, "likes", liked, when="never"),
+    rule("preferences", "crush", verb("have|had|'ve\\s+got", "has|had") + r"an?\s+(?:huge\s+|big\s+|little\s+)?crush\s+on\s+", "likes", name, when="never", affirms=True),
     rule("preferences", "into", be(r"(?:really\s+|very\s+|so\s+)?into\s+") + _LIKED, "likes", liked, when="never", confidence=0.8),
     rule("preferences", "love crazy", be(r"(?:in\s+love\s+with|crazy\s+about)\s+"), "likes", name, when="never", affirms=True),
     rule("preferences", "prefer prefers", verb("prefer", "prefers") + _LIKED, "prefers", phrase, when="never"),

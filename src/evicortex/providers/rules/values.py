@@ -75,6 +75,15 @@ def possessor(plain: str, at: int, end: int) -> Span | None:
     return Span(at, stop)
 
 
+def employer(plain: str, at: int, end: int) -> Span | None:
+    """Return the name of a firm at ``at``, also one that ends like a possessor ("Bloomingdale's")."""
+    found = possessor(plain, at, end)
+    if found is None or plain[found.end : found.end + 2] != "'s":
+        return found
+    owns = re.compile(r"'s\s+(?!and\b|but\b|or\b|in\b|as\b|on\b|now\b|for\b|since\b)\w")
+    return None if owns.match(plain, found.end, end) else Span(at, found.end + 2)
+
+
 _INSTITUTIONS = listed(
     "High School College University Middle Elementary Academy Institute State Junior"
 )
