@@ -7,6 +7,29 @@ turns before it as read-only context, through the same checks as in the product.
 are also remembered, so that what is held after each turn can be compared with the labelled state.
 Records (``--records``) hold one line a dialogue and system, ids and counts only; every figure is
 computed from them. ``--endpoint`` adds an OpenAI-compatible extractor.
+
+``--json`` writes ``{git_commit, libraries, data: [set, ...]}`` without any text of the data. A
+set has ``data`` (its name), ``revision``, ``files`` (SHA-256 to label), ``dialogues``, ``turns``,
+``gold`` and ``systems``, by extractor id. A *rate* is ``{value, low, high, count, of}``: a ratio
+of sums with its 95 % interval by dialogue. A system has:
+
+- ``revision``; ``headline``: the match that the tables quote, ``claim_exact`` or ``spo``;
+- ``matches``: ``span_exact``, ``span_overlap``, ``claim_exact`` and ``spo`` (SGD), or ``spo``
+  (DialogRE), each with the rates ``precision_judged``, ``precision_all`` and ``recall``, and with
+  ``f1_judged`` and ``f1_all`` (``{value, low, high}``);
+- ``coverage``: the rates ``of_all_gold`` and ``of_mapped_gold``; ``by_label`` and
+  ``by_predicate``: ``{right, of}`` of the gold; ``precision_by_predicate``: of what is emitted;
+- ``false_positives_per_100_silent_turns``: the rates ``all`` and ``judged``, times 100;
+- ``contradictions``: the rate of judged claims that the labels hold another value for;
+- ``supersession`` (SGD): counts ``changes``, ``right``, ``wrong``, ``missed``, ``kept`` and
+  ``premature``, and under ``rates`` what part of the changes were right, wrong or missed, and of the
+  unchanged facts premature;
+- ``temporal_boundaries`` (SGD): counts ``right``, ``wrong``, ``unread`` and ``unclaimed``, and
+  ``errors``: the rate of wrong or unread days among those claimed;
+- ``abstention_rate``: a rate; ``refused``: turns whose extraction failed;
+- ``cost_per_1000_turns``: ``calls``, ``prompt_tokens``, ``completion_tokens``, ``cpu_s``;
+- ``by_file`` (several files): SHA-256 to ``precision_judged`` and ``recall`` of that file;
+- ``gates``: the precision aimed at, and whether it is reached.
 """
 
 from __future__ import annotations
@@ -173,10 +196,6 @@ def summarise(labelled: Labelled, counts: Sequence[Counts]) -> dict[str, Any]:
     headline = "claim_exact" if labelled.has_spans else "spo"
     matches = MATCHES if labelled.has_spans else ("spo",)
     judged = rate(counts, lambda c: c.right[headline], lambda c: c.judged)
-    superseded: Counter[str] = Counter()
-    for each in counts:
-        superseded.update(each.supersession)
-    changed = sum(superseded[what] for what in ("right", "wrong", "missed"))
     return {
         "headline": headline,
         "matches": {match: _match(counts, match) for match in matches},
@@ -184,6 +203,7 @@ def summarise(labelled: Labelled, counts: Sequence[Counts]) -> dict[str, Any]:
             "of_all_gold": rate(counts, lambda c: c.found[headline], lambda c: c.gold),
             "of_mapped_gold": rate(counts, lambda c: c.found[headline], lambda c: c.mapped),
             "by_label": _summed(c.by_label for c in counts),
+            "by_predicate": _summed(c.coverage for c in counts),
         },
         "precision_by_predicate": _summed(c.by_predicate for c in counts),
         "false_positives_per_100_silent_turns": {
@@ -193,13 +213,8 @@ def summarise(labelled: Labelled, counts: Sequence[Counts]) -> dict[str, Any]:
             ),
         },
         "contradictions": rate(counts, lambda c: c.contradictions, lambda c: c.judged),
-        "supersession": {"changes": changed, **superseded} if labelled.has_spans else None,
-        "temporal_boundaries": {
-            name: sum(c.boundaries[place] for c in counts)
-            for place, name in enumerate(("right", "wrong", "unread"))
-        }
-        if labelled.has_spans
-        else None,
+        "supersession": _supersession(counts) if labelled.has_spans else None,
+        "temporal_boundaries": _boundaries(counts) if labelled.has_spans else None,
         "abstention_rate": rate(counts, lambda c: c.abstained, lambda c: c.turns),
         "refused": sum(c.refused for c in counts),
         "cost_per_1000_turns": _cost(counts),
@@ -208,6 +223,49 @@ def summarise(labelled: Labelled, counts: Sequence[Counts]) -> dict[str, Any]:
             "passed": judged["of"] == 0 or judged["value"] >= PRECISION_GATE,
         },
     }
+
+
+CHANGED = ("right", "wrong", "missed")
+UNCHANGED = ("kept", "premature")
+
+
+def _supersession(counts: Sequence[Counts]) -> dict[str, Any]:
+    def number(each: Counts, names: Sequence[str]) -> int:
+        return sum(each.supersession.get(name, 0) for name in names)
+
+    def of(name: str, all_of: Sequence[str]) -> dict[str, float]:
+        return rate(counts, lambda c: number(c, [name]), lambda c: number(c, all_of))
+
+    return {
+        "changes": sum(number(each, CHANGED) for each in counts),
+        **{n: sum(number(each, [n]) for each in counts) for n in (*CHANGED, *UNCHANGED)},
+        "rates": {
+            **{name: of(name, CHANGED) for name in CHANGED},
+            "premature": of("premature", UNCHANGED),
+        },
+    }
+
+
+def _boundaries(counts: Sequence[Counts]) -> dict[str, Any]:
+    names = ("right", "wrong", "unread", "unclaimed")
+    return {
+        **{name: sum(c.boundaries[place] for c in counts) for place, name in enumerate(names)},
+        "errors": rate(counts, lambda c: sum(c.boundaries[1:3]), lambda c: sum(c.boundaries[:3])),
+    }
+
+
+def by_file(labelled: Labelled, counts: Sequence[Counts]) -> dict[str, Any]:
+    """Return precision and recall of each file; empty for one file, or one that came twice."""
+    if len(labelled.files) < 2 or len(labelled.files) != len(labelled.sizes):
+        return {}
+    headline = "claim_exact" if labelled.has_spans else "spo"
+    found: dict[str, Any] = {}
+    first = 0
+    for digest, size in zip(labelled.files, labelled.sizes, strict=True):
+        match = _match(counts[first : first + size], headline)
+        found[digest] = {name: match[name] for name in ("precision_judged", "recall")}
+        first += size
+    return found
 
 
 def _match(counts: Sequence[Counts], match: str) -> dict[str, Any]:
@@ -232,7 +290,7 @@ def _summed(tables: Any) -> dict[str, dict[str, int]]:
 
 
 def _cost(counts: Sequence[Counts]) -> dict[str, float]:
-    total: Counter[str] = Counter()
+    total: Counter[str] = Counter(calls=0, prompt_tokens=0, completion_tokens=0, cpu_s=0)
     for each in counts:
         total.update(dict(each.cost))
     turns = sum(each.turns for each in counts) or 1
@@ -277,7 +335,11 @@ def report(
         records += [
             {"data": labelled.source.name, "system": name, **asdict(each)} for each in counts
         ]
-        systems[name] = {"revision": extractor.revision, **summarise(labelled, counts)}
+        systems[name] = {
+            "revision": extractor.revision,
+            **summarise(labelled, counts),
+            "by_file": by_file(labelled, counts),
+        }
         print(f"{labelled.source.name}: {name} done", file=sys.stderr, flush=True)
     return {
         "data": labelled.source.name,
@@ -315,7 +377,8 @@ def render(found: Mapping[str, Any]) -> str:
         )
         for key in ("supersession", "temporal_boundaries"):
             if each[key]:
-                told = ", ".join(f"{what} {count}" for what, count in each[key].items())
+                counts = {what: n for what, n in each[key].items() if isinstance(n, int)}
+                told = ", ".join(f"{what} {count}" for what, count in counts.items())
                 lines.append(f"  {key.replace('_', ' ')}: {told}")
     return "\n".join(lines)
 

@@ -104,6 +104,7 @@ def load(paths: Sequence[Path]) -> Labelled:
     """
     files: dict[str, str] = {}
     dialogues: list[Dialogue] = []
+    sizes: list[int] = []
     for path in paths:
         content, digest, label = read_bytes(path, SOURCE)
         files[digest] = label
@@ -112,8 +113,9 @@ def load(paths: Sequence[Path]) -> Labelled:
                 dialogues.append(_dialogue(f"{path.stem}/{number}", lines, relations))
         except (KeyError, TypeError, ValueError) as error:
             raise DatasetError(f"{path.name}: not in the format of DialogRE: {error!r}") from error
+        sizes.append(len(dialogues) - sum(sizes))
     judged = frozenset().union(*PREDICATES.values())
-    return Labelled(SOURCE, files, tuple(dialogues), judged, has_spans=False)
+    return Labelled(SOURCE, files, tuple(dialogues), judged, has_spans=False, sizes=tuple(sizes))
 
 
 def _dialogue(

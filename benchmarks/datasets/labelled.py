@@ -55,3 +55,5 @@ class Labelled:
     judged: frozenset[str]
     """Predicates that the mapping table can confirm or refute."""
     has_spans: bool
+    sizes: tuple[int, ...] = ()
+    """How many of the dialogues each file has, in their order."""

@@ -94,6 +94,7 @@ def load(paths: Sequence[Path]) -> Labelled:
     """
     files: dict[str, str] = {}
     dialogues: list[Dialogue] = []
+    sizes: list[int] = []
     for path in paths:
         content, digest, label = read_bytes(path, SOURCE)
         files[digest] = label
@@ -102,7 +103,10 @@ def load(paths: Sequence[Path]) -> Labelled:
             dialogues += [_dialogue(record) for record in records]
         except (KeyError, TypeError, ValueError) as error:
             raise DatasetError(f"{path.name}: not in the format of SGD: {error!r}") from error
-    return Labelled(SOURCE, files, tuple(dialogues), frozenset(_TABLE), has_spans=True)
+        sizes.append(len(dialogues) - sum(sizes))
+    return Labelled(
+        SOURCE, files, tuple(dialogues), frozenset(_TABLE), has_spans=True, sizes=tuple(sizes)
+    )
 
 
 def _dialogue(record: Mapping[str, Any]) -> Dialogue:

@@ -64,11 +64,14 @@ class Counts:
     """Label to (found by the headline match, gold)."""
     by_predicate: Mapping[str, tuple[int, int]]
     """Predicate to (right by the headline match, judged)."""
+    coverage: Mapping[str, tuple[int, int]]
+    """Predicates that say a gold claim, joined by ``|`` (``none``), to (found, gold)."""
     on_silent: int
     on_silent_judged: int
     contradictions: int
-    boundaries: tuple[int, int, int] = (0, 0, 0)
-    """Dates read as labelled, read otherwise, and not read."""
+    boundaries: tuple[int, int, int, int] = (0, 0, 0, 0)
+    """Dates with a labelled day: read as labelled, read otherwise, claimed but not read, and not
+    claimed at all."""
     supersession: Mapping[str, int] = field(default_factory=dict)
     abstained: int = 0
     refused: int = 0
@@ -126,9 +129,12 @@ def judge(labelled: Labelled, dialogue: Dialogue, emitted: Sequence[Emitted]) ->
         by_predicate[each.predicate] = (ok + bool(hits[headline]), total + 1)
         contradictions += not hits["spo"] and _contradicts(dialogue, names, each)
     by_label: dict[str, tuple[int, int]] = {}
+    coverage: dict[str, tuple[int, int]] = {}
     for number, gold_claim in enumerate(dialogue.gold):
-        ok, total = by_label.get(gold_claim.label, (0, 0))
-        by_label[gold_claim.label] = (ok + (number in found[headline]), total + 1)
+        meaning = "|".join(sorted(gold_claim.predicates)) or "none"
+        for table, name in ((by_label, gold_claim.label), (coverage, meaning)):
+            ok, total = table.get(name, (0, 0))
+            table[name] = (ok + (number in found[headline]), total + 1)
     return Counts(
         dialogue_id=dialogue.dialogue_id,
         turns=len(dialogue.turns),
@@ -141,6 +147,7 @@ def judge(labelled: Labelled, dialogue: Dialogue, emitted: Sequence[Emitted]) ->
         found={match: len(numbers) for match, numbers in found.items()},
         by_label=by_label,
         by_predicate=by_predicate,
+        coverage=coverage,
         on_silent=sum(each.turn in dialogue.silent for each in emitted),
         on_silent_judged=sum(each.turn in dialogue.silent for each in kept),
         contradictions=contradictions,
@@ -208,35 +215,31 @@ def _contradicts(dialogue: Dialogue, names: _Names, each: Emitted) -> bool:
     )
 
 
-def _boundaries(dialogue: Dialogue, emitted: Sequence[Emitted]) -> tuple[int, int, int]:
+def _boundaries(dialogue: Dialogue, emitted: Sequence[Emitted]) -> tuple[int, int, int, int]:
     days = {(g.turn, g.span): g.day for g in dialogue.gold if g.day is not None}
-    right = wrong = unread = 0
-    for each in emitted:
-        expected = days.get((each.turn, each.span))
-        if expected is None:
-            continue
-        right += each.day == expected
-        unread += each.day is None
-        wrong += each.day is not None and each.day != expected
-    return right, wrong, unread
+    read = {(e.turn, e.span): e.day for e in emitted if (e.turn, e.span) in days}
+    right = sum(day == days[place] for place, day in read.items())
+    unread = sum(day is None for day in read.values())
+    return right, len(read) - right - unread, unread, len(days) - len(read)
 
 
 def changes(
     before: frozenset[str], after: frozenset[str], gold_before: frozenset[str], gold: frozenset[str]
 ) -> str | None:
-    """Name what became of one single-valued fact in one turn; None when nothing happened.
+    """Name what became of one single-valued fact in one turn; None when there was none to keep.
 
     ``before`` and ``after`` are the values held by the memory, ``gold_before`` and ``gold`` the
-    accepted ones, all case-folded. A changed fact is ``right`` when a new value is held, else
-    ``wrong`` when some other value took over, else ``missed``. A fact that did not change is
-    ``premature`` when the memory let go of an accepted value, else None.
+    accepted ones, all case-folded. A changed fact is ``right`` when a new value is held and no
+    old one, else ``wrong`` when some third value took over, else ``missed``. A fact that did not
+    change, and was held, is ``premature`` when the memory let go of every accepted value, else
+    ``kept``.
     """
     if gold_before and gold and not gold_before & gold:
-        if after & gold:
+        if after & gold and not after & gold_before:
             return "right"
-        return "wrong" if after != before else "missed"
-    if before & gold_before and gold_before & gold and not after & gold:
-        return "premature"
+        return "wrong" if after - before - gold else "missed"
+    if before & gold_before and gold_before & gold:
+        return "kept" if after & gold else "premature"
     return None
 
 

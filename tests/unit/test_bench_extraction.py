@@ -7,10 +7,13 @@ from datetime import date
 from pathlib import Path
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from benchmarks import run_extraction
 from benchmarks.datasets import dialogre, sgd
-from benchmarks.datasets.base import DatasetError
+from benchmarks.datasets.base import DatasetError, Turn
+from benchmarks.datasets.labelled import Dialogue, GoldClaim, Labelled
 from benchmarks.extractors.baselines import Majority, NounPhrases
 from benchmarks.metrics.extraction import Emitted, changes, f1, judge, rate
 
@@ -168,8 +171,14 @@ def test_judging_by_span_and_by_triple(sgd_file):
     assert counts.found["claim_exact"] == 1
     assert (counts.on_silent, counts.on_silent_judged) == (1, 1)
     assert counts.contradictions == 1
-    assert counts.boundaries == (0, 0, 0)
+    assert counts.boundaries == (0, 0, 0, 1)
     assert counts.by_label["Flights.destination_city"] == (1, 2)
+    assert counts.coverage == {
+        "travels_to": (1, 2),
+        "travels_on": (0, 1),
+        "travels_from": (0, 1),
+        "none": (0, 1),
+    }
     assert counts.by_predicate["travels_to"] == (1, 2)
 
 
@@ -177,9 +186,9 @@ def test_a_date_is_judged_by_the_day_it_was_read_as(sgd_file):
     labelled = sgd.load([sgd_file])
     (dialogue,) = labelled.dialogues
     for day, expected in (
-        (date(2019, 3, 5), (1, 0, 0)),
-        (date(2019, 4, 5), (0, 1, 0)),
-        (None, (0, 0, 1)),
+        (date(2019, 3, 5), (1, 0, 0, 0)),
+        (date(2019, 4, 5), (0, 1, 0, 0)),
+        (None, (0, 0, 1, 0)),
     ):
         emitted = [claim(0, "travels_on", "March 5th", (28, 37), day=day)]
         assert judge(labelled, dialogue, emitted).boundaries == expected
@@ -209,11 +218,16 @@ def test_a_name_that_is_no_argument_stands_for_a_speaker(dialogre_file):
     ("before", "after", "gold_before", "gold", "expected"),
     [
         ("rome", "paris", "rome", "paris", "right"),
+        ("rome", "rome paris", "rome", "paris", "missed"),
+        ("rome", "rome oslo", "rome", "paris", "wrong"),
+        ("rome", "", "rome", "paris", "missed"),
         ("rome", "oslo", "rome", "paris", "wrong"),
         ("rome", "rome", "rome", "paris", "missed"),
         ("", "", "rome", "paris", "missed"),
         ("rome", "oslo", "rome", "rome", "premature"),
-        ("rome", "rome", "rome", "rome", None),
+        ("rome", "rome", "rome", "rome", "kept"),
+        ("rome", "", "rome", "rome", "premature"),
+        ("rome", "rome", "rome", "", None),
         ("oslo", "rome", "rome", "rome", None),
         ("", "rome", "", "rome", None),
     ],
@@ -264,18 +278,129 @@ def test_the_command_reports_both_sets_from_records(sgd_file, dialogre_file, tmp
     rules = flights["systems"]["evicortex/rules"]
     assert rules["matches"]["claim_exact"]["precision_judged"]["value"] == 1
     assert rules["matches"]["claim_exact"]["recall"]["count"] == 4
-    assert rules["supersession"] == {"changes": 1, "right": 1}
-    assert rules["temporal_boundaries"] == {"right": 1, "wrong": 0, "unread": 0}
+    superseded = rules["supersession"]
+    rates = superseded.pop("rates")
+    assert superseded == {
+        "changes": 1, "right": 1, "wrong": 0, "missed": 0, "kept": 4, "premature": 0,
+    }  # fmt: skip
+    assert (rates["right"]["value"], rates["right"]["of"]) == (1, 1)
+    assert (rates["premature"]["value"], rates["premature"]["of"]) == (0, 4)
+    days = rules["temporal_boundaries"]
+    assert days.pop("errors")["of"] == 1
+    assert days == {"right": 1, "wrong": 0, "unread": 0, "unclaimed": 0}
+    assert rules["coverage"]["by_predicate"]["travels_to"] == {"right": 2, "of": 2}
+    assert rules["by_file"] == {}
     assert rules["gates"]["passed"]
-    assert set(rules["cost_per_1000_turns"]) == {"calls", "cpu_s"}
+    cost = rules["cost_per_1000_turns"]
+    assert set(cost) == {"calls", "prompt_tokens", "completion_tokens", "cpu_s"}
+    assert cost["cpu_s"] > 0
     nothing = flights["systems"]["baseline/nothing"]
     assert nothing["abstention_rate"]["value"] == 1
-    assert nothing["supersession"] == {"changes": 1, "missed": 1}
+    assert nothing["supersession"]["missed"] == nothing["supersession"]["changes"] == 1
+    assert nothing["temporal_boundaries"]["unclaimed"] == 1
     assert people["systems"]["evicortex/rules"]["matches"]["spo"]["recall"]["count"] == 3
     lines = [json.loads(line) for line in records.read_text("utf-8").splitlines()]
     assert len(lines) == 8
     assert not any("Rome" in line for line in records.read_text("utf-8").splitlines())
     assert "evicortex/rules" in capsys.readouterr().out
+
+
+def test_files_are_reported_together_and_apart(sgd_file, tmp_path):
+    empty = tmp_path / "empty.json"
+    empty.write_text(sgd_file.read_text("utf-8").replace("Rome", "Bonn"), encoding="utf-8")
+    out = tmp_path / "out.json"
+    arguments = ["--sgd", str(sgd_file), str(empty), "--systems", "evicortex/rules"]
+    assert run_extraction.main([*arguments, "--json", str(out)]) == 0
+    (found,) = json.loads(out.read_text("utf-8"))["data"]
+    rules = found["systems"]["evicortex/rules"]
+    apart = list(rules["by_file"].values())
+    assert list(rules["by_file"]) == list(found["files"])
+    assert [each["recall"]["of"] for each in apart] == [5, 5]
+    assert rules["matches"]["claim_exact"]["recall"]["count"] == sum(
+        each["recall"]["count"] for each in apart
+    )
+    assert run_extraction.main([arguments[0], str(sgd_file), *arguments[1:2], *arguments[3:]]) == 0
+
+
+PLACES = st.tuples(st.integers(0, 2), st.integers(0, 4), st.integers(1, 3))
+"""Turn, first character, number of characters."""
+SAID = "abcdefgh"
+DAYS = st.sampled_from([None, date(2019, 3, 5), date(2019, 3, 6)])
+GOLD = st.lists(
+    st.tuples(PLACES, st.sampled_from(["p", "q", None]), DAYS), max_size=5, unique_by=lambda g: g[0]
+)
+CLAIMED = st.lists(
+    st.tuples(PLACES, st.sampled_from(["p", "q", "other"]), DAYS, st.booleans()),
+    max_size=6,
+    unique_by=lambda e: e[:2],
+)
+
+
+@given(GOLD, CLAIMED)
+def test_the_figures_are_those_of_a_plain_count(labels, claimed):
+    """An oracle that shares no code with the metrics: loops over characters and triples."""
+    gold = [
+        GoldClaim(
+            "l", "user", SAID[at : at + size], frozenset({name} if name else ()),
+            turn=turn, span=(at, at + size), day=day,
+        )
+        for (turn, at, size), name, day in labels
+    ]  # fmt: skip
+    states = tuple(
+        {g.predicates and min(g.predicates): frozenset({g.object}) for g in gold if g.turn == turn}
+        for turn in range(3)
+    )
+    states = tuple({k: v for k, v in each.items() if k} for each in states)
+    turns = tuple(Turn(f"t{n}", "d", "user", "user", SAID, None) for n in range(3))
+    silent = frozenset(range(3)) - {g.turn for g in gold}
+    dialogue = Dialogue("d", turns, tuple(gold), silent, states)
+    labelled = Labelled(sgd.SOURCE, {}, (dialogue,), frozenset("pq"), has_spans=True)
+    emitted = [
+        Emitted(turn, "user", name, SAID[at : at + size], (at, at + size), negative, 0.9, day)
+        for (turn, at, size), name, day, negative in claimed
+    ]
+    counts = judge(labelled, dialogue, emitted)
+    judged = [e for e in emitted if e.predicate in "pq" and not e.negative]
+    assert (counts.emitted, counts.judged, counts.gold) == (len(emitted), len(judged), len(gold))
+
+    def characters(span):
+        return set(range(*span))
+
+    tests = {
+        "span_exact": lambda e, g: characters(e.span) == characters(g.span),
+        "span_overlap": lambda e, g: bool(characters(e.span) & characters(g.span)),
+        "claim_exact": lambda e, g: e.span == g.span and e.predicate in g.predicates,
+        "spo": lambda e, g: e.predicate in g.predicates and e.object == g.object,  # letters differ
+    }
+    for match, test in tests.items():
+        pairs = [
+            (n, m)
+            for n, e in enumerate(judged)
+            for m, g in enumerate(gold)
+            if e.turn == g.turn and test(e, g)
+        ]
+        assert counts.right[match] == len({n for n, _ in pairs}), match
+        assert counts.found[match] == len({m for _, m in pairs}), match
+    assert counts.on_silent == sum(e.turn in silent for e in emitted)
+    assert counts.on_silent_judged == sum(e.turn in silent for e in judged)
+    assert counts.contradictions == sum(
+        e.predicate in states[e.turn]
+        and e.object not in states[e.turn][e.predicate]
+        and not any(tests["spo"](e, g) and e.turn == g.turn for g in gold)
+        for e in judged
+    )
+    days = {(g.turn, g.span): g.day for g in gold if g.day}
+    read = {(e.turn, e.span): e.day for e in emitted}
+    assert counts.boundaries == (
+        sum(read.get(place, "no") == day for place, day in days.items()),
+        sum(place in read and read[place] not in (None, day) for place, day in days.items()),
+        sum(place in read and read[place] is None for place in days),
+        sum(place not in read for place in days),
+    )
+    precision = counts.right["claim_exact"] / len(judged) if judged else 0
+    recall = counts.found["claim_exact"] / len(gold) if gold else 0
+    expected = 2 * precision * recall / (precision + recall) if precision + recall else 0
+    assert f1([counts], "claim_exact", judged=True)["value"] == pytest.approx(expected)
 
 
 def test_the_command_needs_a_file_and_tells_a_missed_gate(sgd_file, monkeypatch, capsys):
