@@ -17,9 +17,11 @@ from benchmarks.datasets.base import Query, Turn
 from benchmarks.systems.base import CountTokens, Packed, pack_greedily, visible
 from benchmarks.systems.costs import with_costs
 from benchmarks.systems.lexical_index import best_first
-from benchmarks.systems.vector_store import Kept, VectorStore
+from benchmarks.systems.vector_store import Item, Kept, VectorStore
+from evicortex import Span
 
 BATCH = 64
+_SPANS = "spans "
 Vectors = npt.NDArray[np.float32]
 
 
@@ -28,18 +30,21 @@ class SharedEncoder:
 
     ``embedded`` counts the texts that were really encoded, ``calls`` the batches they came in and
     ``spent_s`` their CPU seconds. ``requested`` and ``charged_s`` are what was asked for,
-    remembered or not: what a system would have cost alone.
+    remembered or not: what a system would have cost alone. ``embed_spans`` is there when the
+    encoder has it.
     """
 
     def __init__(self, encoder: Any, store: VectorStore | None = None) -> None:
         self._encoder = encoder
         self._store = store
-        self._memory: dict[tuple[str, str], Kept] = {}
+        self._memory: dict[Item, Kept] = {}
         self.embedded = 0
         self.requested = 0
         self.calls = 0
         self.spent_s = 0.0
         self.charged_s = 0.0
+        if hasattr(encoder, "embed_spans"):
+            self.embed_spans = self._embed_spans
 
     @classmethod
     def local(cls) -> SharedEncoder | None:
@@ -79,41 +84,67 @@ class SharedEncoder:
 
     def embed(self, texts: Sequence[str], *, input_type: str = "document") -> Vectors:
         """Return vectors (len(texts), dimensions), computed once per text and role."""
-        self._prepare(input_type, texts)
         if not texts:
             return np.empty((0, self.profile.dimensions), dtype=np.float32)
-        kept = [self._memory[input_type, text] for text in texts]
-        self.requested += len(kept)
-        self.charged_s += sum(each.cpu_s for each in kept)
-        rows: Vectors = np.stack([each.vector for each in kept])
+        items = [(input_type, text) for text in texts]
+        self._prepare(items)
+        rows: Vectors = np.stack([self._charged(item) for item in items])
         return rows
 
-    def _prepare(self, role: str, texts: Sequence[str]) -> None:
-        missing = [text for text in dict.fromkeys(texts) if (role, text) not in self._memory]
-        if missing and self._store is not None:
-            found = self._store.get(role, missing)
-            self._memory.update(((role, text), kept) for text, kept in found.items())
-            missing = [text for text in missing if text not in found]
-        for start in range(0, len(missing), BATCH):
-            batch = missing[start : start + BATCH]
-            made = self._encoded(role, batch)
-            self._memory.update(((role, text), kept) for text, kept in made.items())
-            if self._store is not None:
-                self._store.put(role, made)
+    def _embed_spans(
+        self, texts: Sequence[str], spans: Sequence[Sequence[Span]]
+    ) -> tuple[Vectors, list[Vectors]]:
+        """Return vectors of the texts and of their spans, as the encoder makes them in one pass."""
+        items = [
+            (_SPANS + ",".join(f"{start}-{end}" for start, end in wanted), text)
+            for text, wanted in zip(texts, spans, strict=True)
+        ]
+        self._prepare(items)
+        rows = [self._charged(item).reshape(-1, self.profile.dimensions) for item in items]
+        return np.stack([row[0] for row in rows]), [row[1:] for row in rows]
 
-    def _encoded(self, role: str, batch: Sequence[str]) -> dict[str, Kept]:
-        """Encode texts; a batch's CPU time is shared out by length."""
+    def _charged(self, item: Item) -> Vectors:
+        kept = self._memory[item]
+        self.requested += 1
+        self.charged_s += kept.cpu_s
+        return kept.vector
+
+    def _prepare(self, items: Sequence[Item]) -> None:
+        missing = [item for item in dict.fromkeys(items) if item not in self._memory]
+        if missing and self._store is not None:
+            self._memory.update(self._store.get(missing))
+            missing = [item for item in missing if item not in self._memory]
+        for start in range(0, len(missing), BATCH):
+            made = self._encoded(missing[start : start + BATCH])
+            self._memory.update(made)
+            if self._store is not None:
+                self._store.put(made)
+
+    def _encoded(self, batch: Sequence[Item]) -> dict[Item, Kept]:
+        """Encode items of one kind; a batch's CPU time is shared out by length."""
         started = time.process_time()
-        vectors = self._encoder.embed(batch, input_type=role)
+        vectors = self._vectors(batch)
         spent = time.process_time() - started
         self.spent_s += spent
         self.embedded += len(batch)
         self.calls += 1
-        total = sum(len(text) for text in batch) or 1
+        total = sum(len(text) for _, text in batch) or 1
         return {
-            text: Kept(vector, spent * len(text) / total)
-            for text, vector in zip(batch, vectors, strict=True)
+            item: Kept(vector, spent * len(item[1]) / total)
+            for item, vector in zip(batch, vectors, strict=True)
         }
+
+    def _vectors(self, batch: Sequence[Item]) -> Sequence[Vectors]:
+        texts = [text for _, text in batch]
+        if not batch[0][0].startswith(_SPANS):
+            found: Vectors = self._encoder.embed(texts, input_type=batch[0][0])
+            return list(found)
+        spans = [_read_spans(role) for role, _ in batch]
+        whole, pieces = self._encoder.embed_spans(texts, spans)
+        return [
+            np.concatenate([row[None], piece]).ravel()
+            for row, piece in zip(whole, pieces, strict=True)
+        ]
 
     def keep(self, texts: Collection[str]) -> None:
         """Forget all vectors but those of these texts, so that memory does not grow."""
@@ -123,7 +154,7 @@ class SharedEncoder:
         """Return one vector a text, as :meth:`turn` does; zeros for a blank one."""
         zero = np.zeros(self.profile.dimensions, dtype=np.float32)
         short = {text for text in texts if text.strip() and len(self.windows(text)) == 1}
-        self._prepare("document", sorted(short, key=lambda text: (len(text), text)))
+        self._prepare([("document", t) for t in sorted(short, key=lambda t: (len(t), t))])
         rows = [self.turn(text) if text.strip() else zero for text in texts]
         return np.stack(rows) if rows else np.empty((0, len(zero)), dtype=np.float32)
 
@@ -136,6 +167,11 @@ class SharedEncoder:
         mean = self.embed([text[start:end] for start, end in windows]).mean(axis=0)
         unit: Vectors = mean / np.linalg.norm(mean)
         return unit
+
+
+def _read_spans(role: str) -> list[Span]:
+    pairs = [pair.split("-") for pair in role.removeprefix(_SPANS).split(",") if pair]
+    return [Span(int(start), int(end)) for start, end in pairs]
 
 
 class Dense:

@@ -16,6 +16,9 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
+Item = tuple[str, str]
+"""What a vector is for: a role (or which spans), and the text."""
+
 _AT_ONCE = 500
 _SCHEMA = (
     "CREATE TABLE IF NOT EXISTS vectors"
@@ -25,7 +28,7 @@ _SCHEMA = (
 
 @dataclass(frozen=True, slots=True)
 class Kept:
-    """One vector, shape (dimensions,), float32, and the CPU seconds that made it."""
+    """One vector, or several end to end, float32, and the CPU seconds that made them."""
 
     vector: npt.NDArray[np.float32]
     cpu_s: float
@@ -42,27 +45,26 @@ class VectorStore:
         self._file.execute("PRAGMA synchronous=NORMAL")
         self._file.execute(_SCHEMA)
 
-    def get(self, role: str, texts: Sequence[str]) -> dict[str, Kept]:
-        """Return what is kept of these texts, by text."""
-        texts_by_key = {self._key(role, text): text for text in texts}
-        keys = list(texts_by_key)
-        found: dict[str, Kept] = {}
+    def get(self, items: Sequence[Item]) -> dict[Item, Kept]:
+        """Return what is kept of these items."""
+        by_key = {self._key(item): item for item in items}
+        keys = list(by_key)
+        found: dict[Item, Kept] = {}
         for start in range(0, len(keys), _AT_ONCE):
             some = keys[start : start + _AT_ONCE]
             marks = ",".join("?" * len(some))
             rows = self._file.execute(
-                f"SELECT key, vector, cpu_s FROM vectors WHERE key IN ({marks})",
-                some,
+                f"SELECT key, vector, cpu_s FROM vectors WHERE key IN ({marks})", some
             )
             for key, vector, cpu_s in rows:
-                found[texts_by_key[key]] = Kept(np.frombuffer(vector, dtype="<f4"), cpu_s)
+                found[by_key[key]] = Kept(np.frombuffer(vector, dtype="<f4"), cpu_s)
         return found
 
-    def put(self, role: str, rows: Mapping[str, Kept]) -> None:
-        """Keep vectors by text."""
+    def put(self, rows: Mapping[Item, Kept]) -> None:
+        """Keep vectors."""
         values = [
-            (self._key(role, text), kept.vector.astype("<f4").tobytes(), kept.cpu_s)
-            for text, kept in rows.items()
+            (self._key(item), kept.vector.astype("<f4").tobytes(), kept.cpu_s)
+            for item, kept in rows.items()
         ]
         with self._file:
             self._file.execute("BEGIN IMMEDIATE")
@@ -72,7 +74,7 @@ class VectorStore:
         """Close the file."""
         self._file.close()
 
-    def _key(self, role: str, text: str) -> bytes:
-        return hashlib.sha256(
-            f"{self._identity}\0{role}\0{text}".encode("utf-8", "surrogatepass")
-        ).digest()
+    def _key(self, item: Item) -> bytes:
+        role, text = item
+        content = f"{self._identity}\0{role}\0{text}"
+        return hashlib.sha256(content.encode("utf-8", "surrogatepass")).digest()

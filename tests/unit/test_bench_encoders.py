@@ -13,6 +13,9 @@ from benchmarks.encoders import WindowedHashing, make_counter, make_encoder
 from benchmarks.metering import Meter, Spent
 from benchmarks.systems.catalog import Bench
 from benchmarks.systems.dense import SharedEncoder
+from evicortex import Span
+from evicortex.protocols import SpanEmbedder
+from evicortex.testing import DeterministicSpanEmbedder
 
 has_local = importlib.util.find_spec("onnxruntime") is not None
 
@@ -61,6 +64,27 @@ def test_vectors_are_kept_by_digest_and_only_for_the_same_encoder(tmp_path):
     third.turns(["It leaks."])
     assert third.embedded == 1
     third.close()
+
+
+def test_vectors_of_spans_are_those_of_the_encoder_whether_kept_or_not(tmp_path):
+    path = tmp_path / "vectors.sqlite"
+    inner = DeterministicSpanEmbedder(8)
+    texts = ["I bought a kayak. It leaks.", "It rains.", ""]
+    spans = [[Span(0, 17), Span(18, 27)], [Span(0, 9)], []]
+    whole, pieces = inner.embed_spans(texts, spans)
+    for number in range(2):
+        encoder = SharedEncoder(DeterministicSpanEmbedder(8))
+        encoder.keep_in(path)
+        assert isinstance(encoder, SpanEmbedder)
+        for _ in range(2):
+            rows, found = encoder.embed_spans(texts, spans)
+            np.testing.assert_array_equal(rows, whole)
+            for one, other in zip(found, pieces, strict=True):
+                np.testing.assert_array_equal(one, other)
+        assert encoder.embedded == (3 if number == 0 else 0)
+        assert encoder.requested == 6
+        encoder.close()
+    assert not isinstance(SharedEncoder(WindowedHashing()), SpanEmbedder)
 
 
 class Ticking(WindowedHashing):
