@@ -13,8 +13,11 @@ from evicortex.protocols import Embedder
 from evicortex.providers.hashing import HashingEmbedder
 from evicortex.testing import (
     EMBEDDER_LIES,
+    SPAN_LIES,
     DeterministicEmbedder,
+    DeterministicSpanEmbedder,
     LyingEmbedder,
+    LyingSpanEmbedder,
     RaisingEmbedder,
     SymmetricEmbedder,
     check_embedder,
@@ -33,6 +36,7 @@ def onnx_embedder(graph: str) -> Embedder:
 
 EMBEDDERS: dict[str, Callable[[], Embedder]] = {
     "deterministic": DeterministicEmbedder,
+    "deterministic spans": DeterministicSpanEmbedder,
     "symmetric": SymmetricEmbedder,
     "hashing": HashingEmbedder,
     "hashing of 8": lambda: HashingEmbedder(8),
@@ -83,6 +87,12 @@ def test_identities_differ(cache):
 def test_the_check_finds_every_lie(lie):
     with pytest.raises(ProviderContractError):
         check_embedder(LyingEmbedder(lie))
+
+
+@pytest.mark.parametrize("lie", SPAN_LIES)
+def test_the_check_finds_every_lie_about_spans(lie):
+    with pytest.raises(ProviderContractError, match="testing/lying-spans"):
+        check_embedder(LyingSpanEmbedder(lie))
 
 
 def test_the_check_passes_failures_on():

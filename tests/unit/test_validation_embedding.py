@@ -17,8 +17,11 @@ from evicortex.errors import (
 from evicortex.protocols import EmbeddingProfile
 from evicortex.testing import (
     EMBEDDER_LIES,
+    SPAN_LIES,
     DeterministicEmbedder,
+    DeterministicSpanEmbedder,
     LyingEmbedder,
+    LyingSpanEmbedder,
     RaisingEmbedder,
     SlowEmbedder,
     SymmetricEmbedder,
@@ -337,6 +340,71 @@ def test_spans_need_the_capability_and_one_list_a_text():
         CheckedEmbedder(DeterministicEmbedder()).embed_spans(["a"], [[]])
     with pytest.raises(InputError, match="1 texts but 2 lists"):
         CheckedEmbedder(Spanning()).embed_spans(["a"], [[], []])
+
+
+HALVES = [[Span(0, 3), Span(4, 7)], []]
+
+
+def test_texts_and_spans_are_probed_once_apart_from_embed():
+    provider = DeterministicSpanEmbedder()
+    checked = CheckedEmbedder(provider)
+    checked.embed(TEXTS)
+    provider.calls.clear()
+    for _ in range(2):
+        checked.embed_spans(["one two", "three"], HALVES)
+    assert [texts for texts, _ in provider.calls] == [("one two",), ("three",)]
+    asked = [(texts, spans) for texts, spans in provider.span_calls]
+    whole = (("one two", "three"), ((Span(0, 3), Span(4, 7)), ()))
+    assert asked == [whole, (("one two",), ((Span(4, 7),),)), whole]
+
+
+def test_span_probes_can_be_turned_off():
+    provider = DeterministicSpanEmbedder()
+    CheckedEmbedder(provider, order_probes=0).embed_spans(["one two", "three"], HALVES)
+    assert (len(provider.calls), len(provider.span_calls)) == (0, 1)
+
+
+@pytest.mark.parametrize("lie", SPAN_LIES)
+def test_every_lie_about_spans_is_named(lie):
+    with pytest.raises(ProviderContractError, match="testing/lying-spans"):
+        CheckedEmbedder(LyingSpanEmbedder(lie)).embed_spans(["one two", "three"], HALVES)
+
+
+def test_a_span_alone_must_have_its_vector_too():
+    class Forgetful(DeterministicSpanEmbedder):
+        def embed_spans(self, texts, spans):
+            rows, found = super().embed_spans(texts, spans)
+            if len(spans[0]) == 1:
+                found[0][:] = np.nan
+            return rows, found
+
+    with pytest.raises(ProviderContractError, match="must not depend on the other spans"):
+        CheckedEmbedder(Forgetful()).embed_spans(["one two"], HALVES[:1])
+
+
+def test_one_text_too_long_costs_its_own_row_and_spans_only():
+    class Short(DeterministicSpanEmbedder):
+        def embed_spans(self, texts, spans):
+            if any(len(text) > 5 for text in texts):
+                raise TextTooLongError("more than 5 characters")
+            rows, found = super().embed_spans(texts, spans)
+            if texts == ["bad"]:
+                rows[:] = np.nan
+            return rows, found
+
+    answer = CheckedEmbedder(Short()).embed_spans(
+        ["a b", "far too long", "bad", "ok"], [[Span(0, 1), Span(2, 3)], [Span(0, 3)], [], []]
+    )
+    honest = DeterministicEmbedder()
+    assert np.array_equal(answer.texts.vectors, honest.embed(["a b", "ok"]))
+    assert answer.texts.indices == (0, 3)
+    assert [(error.index, error.code) for error in answer.texts.errors] == [
+        (1, "text_too_long"),
+        (2, "not_finite"),
+    ]
+    assert np.array_equal(answer.spans[0].vectors, honest.embed(["a", "b"]))
+    assert [batch.indices for batch in answer.spans] == [(0, 1), (), (), ()]
+    assert answer.spans[1].vectors.shape == (0, 16)
 
 
 def test_exceptions_become_unavailable_and_keep_their_cause():

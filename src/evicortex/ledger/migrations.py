@@ -234,6 +234,7 @@ CREATE TABLE sentence_profiles (
     namespace_id INTEGER NOT NULL REFERENCES namespaces,
     profile_id INTEGER NOT NULL,
     identity TEXT NOT NULL,
+    dimensions INTEGER NOT NULL CHECK (dimensions >= 1),
     profile TEXT NOT NULL,
     PRIMARY KEY (namespace_id, profile_id),
     UNIQUE (namespace_id, identity)

@@ -66,11 +66,11 @@ def embed_due(
 
     That is, none of their present text by this encoder. ``claims_after`` ``None``: no claims.
     An encoder that gives vectors of spans embeds the sentences of evidence in the same pass, and
-    those of evidence that has only its own vector. Where sentence vectors cannot be had, what a
-    namespace holds of them goes with ``replace_foreign``.
+    those of evidence that has only its own vector.
 
     Vectors of another identity are replaced only with ``replace_foreign``; without it a
-    namespace that holds some is left alone, so that two encoders never mix. Each batch is
+    namespace that holds some is left alone, so that two encoders never mix. With it the sentence
+    vectors that are damaged are replaced too, and all of them go where none can be had. Each batch is
     committed by itself: an interruption loses at most one, and the next call goes on from there.
     Evidence is never touched, and a provider that fails raises nothing here.
     """
@@ -86,24 +86,30 @@ def embed_due(
             foreign = rooms.semantic.foreign(tx.connection, ns.namespace_id, embedder.digest)
             if foreign:
                 return SyncReport(0, 0, 0, 0, (_mismatch(ns),))
-    identity = sentence_identity(rooms)
+    if replace_foreign:
+        _drop_sentences(rooms, ns)
     tally = _Tally()
     whole = _embed(rooms, ns, embedder, _Work("evidence", after, on_progress), tally)
     if whole and claims_after is not None:
         whole = _embed(rooms, ns, embedder, _Work("claim", claims_after, None), tally)
-    if whole and identity is not None:
+    if whole and sentence_identity(rooms) is not None:
         _embed(rooms, ns, embedder, _Work("sentences", after, None), tally)
-    if identity is None and replace_foreign:
-        _drop_sentences(rooms, ns)
     return tally.report()
 
 
 def _drop_sentences(rooms: Rooms, ns: NamespaceRow) -> None:
+    """Take out the sentences that are damaged, or all of them where none can be had."""
+    usable = sentence_identity(rooms) is not None
+    number = ns.namespace_id
     with rooms.ledger.read() as tx:
-        held = rooms.sentences.count(tx.connection, ns.namespace_id)
-    if held:
+        damaged = [row_id for row_id, _ in rooms.sentences.damaged(tx.connection, number)]
+        held = rooms.sentences.count(tx.connection, number)
+    if damaged or (held and not usable):
         with rooms.ledger.write() as tx:
-            rooms.sentences.clear(tx.connection, ns.namespace_id)
+            if usable:
+                rooms.sentences.remove(tx.connection, number, damaged)
+            else:
+                rooms.sentences.clear(tx.connection, number)
 
 
 def _mismatch(ns: NamespaceRow) -> Diagnostic:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from dataclasses import replace
 
-from evicortex.errors import InputError, NotFoundError, SelectorError
+from evicortex.errors import CorruptLedgerError, InputError, NotFoundError, SelectorError
 from evicortex.ledger import evidence as evidence_ledger
 from evicortex.ledger import keys, transfer
 from evicortex.ledger import purge as purging
@@ -21,6 +21,7 @@ from evicortex.types import (
     Diagnostic,
     ExportReport,
     LoadReport,
+    Problem,
     PurgeReceipt,
     RebuildReport,
     Stats,
@@ -96,16 +97,26 @@ def rebuild(rooms: Rooms, namespace: str) -> RebuildReport:
 def verify(rooms: Rooms, namespace: str | None) -> VerifyReport:
     """Check the ledger; raises NotFoundError for a namespace that was never written to."""
     report = verification.verify(rooms.ledger, namespace)
-    if any(problem.code == "file.damaged" for problem in report.problems):
-        return report
-    with rooms.ledger.read() as tx:
-        chosen = [ns for ns in tx.namespaces() if namespace in (None, ns.name)]
-        problems = [
-            problem
-            for ns in chosen
-            for problem in rooms.sentences.problems(tx.connection, ns.namespace_id, ns.name)
-        ]
-    return replace(report, ok=report.ok and not problems, problems=(*report.problems, *problems))
+    problems = (*report.problems, *_damaged_sentences(rooms, namespace))
+    return replace(report, ok=not problems, problems=problems)
+
+
+def _damaged_sentences(rooms: Rooms, namespace: str | None) -> list[Problem]:
+    try:
+        with rooms.ledger.read() as tx:
+            return [
+                Problem(
+                    "sentences.altered",
+                    ns.name,
+                    f"the sentence vectors of row {row_id} {wrong}; run sync_semantic",
+                    {"row_id": row_id},
+                )
+                for ns in tx.namespaces()
+                if namespace in (None, ns.name)
+                for row_id, wrong in rooms.sentences.damaged(tx.connection, ns.namespace_id)
+            ]
+    except CorruptLedgerError as error:
+        return [Problem("file.damaged", namespace or "", str(error))]
 
 
 def _path(path: str | os.PathLike[str]) -> str | os.PathLike[str]:

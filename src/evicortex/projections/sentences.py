@@ -29,7 +29,7 @@ import numpy.typing as npt
 from evicortex.errors import CorruptLedgerError, InputError
 from evicortex.projections.semantic import Due
 from evicortex.protocols import EmbeddingProfile, Float32Matrix
-from evicortex.types import POSITION_BITS, Problem, Span
+from evicortex.types import POSITION_BITS, Span
 
 Float32 = npt.NDArray[np.float32]
 
@@ -64,9 +64,9 @@ JOIN evidence e ON e.row_id = s.row_id AND e.digest = s.input_digest
 WHERE s.namespace_id = ? AND s.profile_id = ?
 """
 _CHECK = """
-SELECT s.row_id, s.spans, s.vectors, p.profile, e.content
+SELECT s.row_id, s.spans, s.vectors, p.dimensions, e.content
 FROM sentence_vectors s LEFT JOIN sentence_profiles p USING (namespace_id, profile_id)
-LEFT JOIN evidence e ON e.row_id = s.row_id AND e.namespace_id = s.namespace_id
+LEFT JOIN evidence e ON e.row_id = s.row_id
 WHERE s.namespace_id = ? ORDER BY s.row_id
 """
 
@@ -152,10 +152,11 @@ class SentenceProjection:
         if number is None:
             text = json.dumps(profile.values(), sort_keys=True, ensure_ascii=False)
             number = connection.execute(
-                "INSERT INTO sentence_profiles (namespace_id, profile_id, identity, profile) "
-                "SELECT ?1, ifnull(max(profile_id), 0) + 1, ?2, ?3 FROM sentence_profiles "
+                "INSERT INTO sentence_profiles "
+                "(namespace_id, profile_id, identity, dimensions, profile) "
+                "SELECT ?1, ifnull(max(profile_id), 0) + 1, ?2, ?3, ?4 FROM sentence_profiles "
                 "WHERE namespace_id = ?1 RETURNING profile_id",
-                (namespace_id, identity, text),
+                (namespace_id, identity, profile.dimensions, text),
             ).get
         connection.executemany(
             _INSERT,
@@ -229,19 +230,12 @@ class SentenceProjection:
         ).get
         return found
 
-    def problems(
-        self, connection: apsw.Connection, namespace_id: int, namespace: str
-    ) -> Iterator[Problem]:
-        """Yield what is wrong with the stored rows, one problem a row; needs no encoder."""
-        for row_id, spans, vectors, profile, content in connection.execute(_CHECK, (namespace_id,)):
-            wrong = _wrong(spans, vectors, profile, content)
+    def damaged(self, connection: apsw.Connection, namespace_id: int) -> Iterator[tuple[int, str]]:
+        """Yield the rows that are not what was stored, and how that shows; needs no encoder."""
+        for row_id, *row in connection.execute(_CHECK, (namespace_id,)):
+            wrong = _wrong(*row)
             if wrong:
-                yield Problem(
-                    "sentences.altered",
-                    namespace,
-                    f"the sentence vectors of row {row_id} {wrong}; run sync_semantic",
-                    {"row_id": row_id},
-                )
+                yield row_id, wrong
 
     @staticmethod
     def _profile_id(connection: apsw.Connection, namespace_id: int, identity: str) -> int | None:
@@ -281,13 +275,13 @@ def _split(
         start = stop
 
 
-def _wrong(spans: bytes, vectors: bytes, profile: str | None, content: str | None) -> str:
+def _wrong(spans: bytes, vectors: bytes, dimensions: int | None, content: str | None) -> str:
     """Return what is wrong with a row; empty when nothing is."""
     if content is None:
         return "belong to no evidence"
-    if profile is None:
-        return "have no profile"
-    record = _record(json.loads(profile)["dimensions"])
+    if dimensions is None:
+        return "were made by an unknown encoder"
+    record = _record(dimensions)
     if len(spans) % 8 or len(vectors) != len(spans) // 8 * record.itemsize:
         return "do not fit its sentences"
     bounds = np.frombuffer(spans, dtype="<u4").astype(np.int64)

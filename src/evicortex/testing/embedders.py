@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from evicortex.protocols import EmbeddingProfile, Float32Matrix, InputType
+from evicortex.types import Span
 
 _NO_VECTORS: Mapping[str, Sequence[float]] = {}
 
@@ -85,6 +86,44 @@ class SymmetricEmbedder:
     def embed(self, texts: Sequence[str]) -> Float32Matrix:
         """Return unit vectors, shape (len(texts), dimensions)."""
         return self._inner.embed(texts)
+
+
+class DeterministicSpanEmbedder(DeterministicEmbedder):
+    """One that also gives vectors of spans: for a span that of its characters.
+
+    A span without a letter or digit has no tokens, so its row is NaN. ``span_calls`` records the
+    texts and spans that it was asked for.
+    """
+
+    def __init__(
+        self,
+        dimensions: int = 16,
+        *,
+        model_id: str = "testing/deterministic-spans",
+        revision: str = "1",
+        vectors: Mapping[str, Sequence[float]] = _NO_VECTORS,
+        semantic: bool = True,
+    ) -> None:
+        super().__init__(
+            dimensions, model_id=model_id, revision=revision, vectors=vectors, semantic=semantic
+        )
+        self.span_calls: list[tuple[tuple[str, ...], tuple[tuple[Span, ...], ...]]] = []
+
+    def embed_spans(
+        self, texts: Sequence[str], spans: Sequence[Sequence[Span]]
+    ) -> tuple[Float32Matrix, list[Float32Matrix]]:
+        """Return the texts' vectors, those of ``embed``, and a matrix of span vectors a text."""
+        self.span_calls.append((tuple(texts), tuple(map(tuple, spans))))
+        rows = np.array([self._vector(text) for text in texts], dtype=np.float32)
+        pieces = [
+            np.full((len(wanted), self.profile.dimensions), np.nan, dtype=np.float32)
+            for wanted in spans
+        ]
+        for text, wanted, found in zip(texts, spans, pieces, strict=True):
+            for row, (start, end) in zip(found, wanted, strict=True):
+                if any(map(str.isalnum, text[start:end])):
+                    row[:] = self._vector(text[start:end])
+        return rows.reshape(len(texts), self.profile.dimensions), pieces
 
 
 class RaisingEmbedder(DeterministicEmbedder):
@@ -163,3 +202,31 @@ _LIES: Mapping[str, Callable[[Float32Matrix, int], object]] = {
 
 EMBEDDER_LIES: tuple[str, ...] = tuple(_LIES)
 """Every ``lie`` that ``LyingEmbedder`` knows."""
+
+
+class LyingSpanEmbedder(DeterministicSpanEmbedder):
+    """Tells the truth about texts and lies about spans as ``lie`` names (see ``SPAN_LIES``)."""
+
+    def __init__(self, lie: str) -> None:
+        super().__init__(model_id="testing/lying-spans")
+        self._lie = _SPAN_LIES[lie]
+
+    def embed_spans(self, texts: Sequence[str], spans: Sequence[Sequence[Span]]) -> Any:
+        """Return something that breaks the contract."""
+        return self._lie(*super().embed_spans(texts, spans))
+
+
+_SPAN_LIES: Mapping[str, Callable[[Float32Matrix, list[Float32Matrix]], object]] = {
+    "no pair": lambda rows, _: rows,
+    "no list": lambda rows, pieces: (rows, tuple(pieces)),
+    "a text missing": lambda rows, pieces: (rows, pieces[:-1]),
+    "too few": lambda rows, pieces: (rows, [found[:-1] for found in pieces]),
+    "dimensions": lambda rows, pieces: (rows, [found[:, :-1] for found in pieces]),
+    "dtype": lambda rows, pieces: (rows, [found.astype(np.float64) for found in pieces]),
+    "norm": lambda rows, pieces: (rows, [found * np.float32(1.01) for found in pieces]),
+    "order": lambda rows, pieces: (rows, [found[::-1] for found in pieces]),
+    "other texts": lambda rows, pieces: (rows[::-1], pieces),
+}
+
+SPAN_LIES: tuple[str, ...] = tuple(_SPAN_LIES)
+"""Every ``lie`` that ``LyingSpanEmbedder`` knows."""
