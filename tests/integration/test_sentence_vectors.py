@@ -387,6 +387,27 @@ def test_an_export_that_is_loaded_has_the_same_sentences(path: Path, tmp_path: P
         assert rows(cortex) == before
 
 
+def test_the_local_encoder_finds_the_sentence(path: Path) -> None:
+    pytest.importorskip("onnxruntime", reason="evicortex[local] is not installed")
+    from evicortex.providers.onnx import OnnxEmbedder
+
+    embedder = OnnxEmbedder()
+    with EviCortex.open(path, embedder=embedder) as cortex:
+        fill(cortex)
+        plain = embedder.embed([TWO, ONE, THREE])
+        assert [row[2] for row in turns(cortex)[:3]] == [row.tobytes() for row in plain]
+        (query,) = embedder.embed(["When is the trip?"])
+        with cortex._open.ledger.read() as tx:
+            found = cortex._open.sentences.scores(
+                tx.connection, 1, [(1 << 40) + 3], rows(cortex)[0][1], query
+            )
+        ((spans, cosines),) = found.values()
+        best = spans[int(cosines.argmax())]
+        assert THREE[best.start : best.end] == "It is in May!"
+        _, (exact,) = embedder.embed_spans([THREE], [spans])
+        assert np.abs(cosines - exact @ query).max() < 0.005
+
+
 def shards(blobs: Iterable[bytes]) -> set[bytes]:
     """Return some pieces of 16 bytes of each vector; a chance match has odds of 2**-128."""
     return {blob[at : at + 16] for blob in blobs for at in range(4, len(blob) - 16, 40)}
