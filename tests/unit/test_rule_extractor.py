@@ -494,6 +494,25 @@ def test_any_text_keeps_every_rule_and_hides_no_statement_behind_it(text, stated
     check_places(both, extract(both))
 
 
+REQUESTS = frozenset(
+    "plans_in plans_venue plans_kind plans_on plans_at_time travels_from travels_to travels_on "
+    "returns_on".split()
+)
+
+
+@given(
+    st.sampled_from(sorted(STATED)),
+    st.lists(st.sampled_from(_WORDS), max_size=12).map(" ".join),
+    st.sampled_from(["Bo", None]),
+)
+def test_what_others_said_before_changes_nothing_but_the_details_of_requests(text, hostile, who):
+    alone = extract(text).claims
+    after = extract(text, previous=[(who, hostile), (who, f"Which city? {hostile}")]).claims
+    assert [c for c in after if c.predicate not in REQUESTS] == [
+        c for c in alone if c.predicate not in REQUESTS
+    ]
+
+
 def test_changes_supersede_in_a_memory(tmp_path):
     with EviCortex.open(
         tmp_path / "m.db", embedder=None, extractor=RULES, clock=FixedClock(MONDAY)
