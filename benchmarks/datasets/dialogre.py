@@ -57,6 +57,10 @@ SOURCE = Source(
     origin="nlpdata/DialogRE, data_v2/en",
     revision="b23e6cd",
     licence="non-commercial research only",
+    known={
+        "94b5799642107f9afecc5c46655d6d9612f41969893deff291b15a66298c08a0": "train",
+        "3e0036a1853f33dd8fab1f008ff3c3b351f0b53e9084a6f6bce7b4c95d0f0472": "dev",
+    },
 )
 _TABLE = {
     "per:alternate_names": "name nickname",

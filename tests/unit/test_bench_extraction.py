@@ -417,7 +417,8 @@ def test_the_command_needs_a_file_and_tells_a_missed_gate(sgd_file, monkeypatch,
 @pytest.mark.skipif(not DATA.is_dir(), reason="third-party data is not in this checkout")
 def test_the_real_files_map_whole():
     flights = sgd.load([DATA / "sgd" / "dev_dialogues_001.json"])
-    assert len(flights.dialogues) == 128
+    assert list(flights.files.values()) == ["dev 001"]
+    assert flights.sizes == (len(flights.dialogues),) == (128,)
     assert sum(not gold.predicates for d in flights.dialogues for gold in d.gold) == 0
     people = dialogre.load([DATA / "dialogre" / "dev.json"])
     assert len(people.dialogues) == 358
