@@ -66,6 +66,9 @@ def extraction_table(sets: Sequence[Mapping[str, Any]]) -> Table:
                     _rated(match["precision_judged"]),
                     _rated(match["recall"]),
                     f"{each['false_positives_per_100_silent_turns']['all']['value']:.1f}",
+                    _rated(each["contradictions"]),
+                    _kinds(each["supersession"]),
+                    _kinds(each["temporal_boundaries"]),
                     f"{100 * each['abstention_rate']['value']:.1f}",
                     f"{each['cost_per_1000_turns']['cpu_s']:.2f}",
                 )
@@ -76,11 +79,20 @@ def extraction_table(sets: Sequence[Mapping[str, Any]]) -> Table:
         "precision, judged",
         "recall of all gold",
         "false positives per 100 silent turns",
+        "contradictions",
+        "supersession",
+        "dates",
         "abstained",
         "CPU s per 1,000 turns",
     )
     note = "percent with 95 % intervals by dialogue and the numbers behind them; human labels"
     return Table("Claims from raw text", note, columns, tuple(rows))
+
+
+def _kinds(found: Mapping[str, Any] | None) -> str:
+    """Return counts by kind; nothing where the data cannot tell."""
+    counts = {name: each for name, each in (found or {}).items() if isinstance(each, int)}
+    return ", ".join(f"{name} {each}" for name, each in counts.items()) or NOT_ASKED
 
 
 def _rated(found: Mapping[str, float]) -> str:

@@ -285,11 +285,18 @@ def extraction(folder: Path, runs: Sequence[Run]) -> Verdict:
     sets = [each for path in paths for each in json.loads(path.read_text("utf-8"))["data"]]
     names = ", ".join(f"extraction/{path.name}" for path in paths)
     told = [_extracted(each) for each in sets if RULES in each["systems"]]
-    if not told or not all(told):
-        return "failed", "counts, intervals or cost are missing", names, ""
+    dated = [
+        s for s in sets if RULES in s["systems"] and all(s["systems"][RULES].get(k) for k in ERRORS)
+    ]
+    if not told or not all(told) or not dated:
+        return "failed", "counts, intervals, kinds of error or cost are missing", names, ""
     figure = "; ".join(told)
     wording = f"Claims by the rules, against human labels, apart from retrieval: {figure}."
     return "passed", figure, names, wording
+
+
+ERRORS = ("supersession", "temporal_boundaries")
+"""Kinds of error that only data with states and dates can show; one data set must have them."""
 
 
 def _extracted(found: dict[str, Any]) -> str:
@@ -299,13 +306,16 @@ def _extracted(found: dict[str, Any]) -> str:
         match = each["matches"][each["headline"]]
         right, recall = match["precision_judged"], match["recall"]
         cost = each["cost_per_1000_turns"]["cpu_s"]
+        silent = each["false_positives_per_100_silent_turns"]["all"]["value"]
+        against = _counted(each["contradictions"])
         shown = [_counted(rate) for rate in (right, recall)]
         labels = " and ".join(sorted(set(found["files"].values())))
     except KeyError:
         return ""
     return (
         f"{found['data']} ({labels}, {found['dialogues']} dialogues) precision {shown[0]}, recall "
-        f"{shown[1]}, {cost:.2f} CPU s per 1,000 turns"
+        f"{shown[1]}, {silent:.1f} false positives per 100 silent turns, contradictions {against}, "
+        f"{cost:.2f} CPU s per 1,000 turns"
     )
 
 

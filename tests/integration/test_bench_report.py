@@ -155,6 +155,9 @@ def extracted():
                 "matches": {"spo": {"precision_judged": rate, "recall": rate}},
                 "false_positives_per_100_silent_turns": {"all": rate},
                 "abstention_rate": rate,
+                "contradictions": rate,
+                "supersession": {"changes": 3, "right": 2, "rates": {"right": rate}},
+                "temporal_boundaries": None,
                 "cost_per_1000_turns": {"cpu_s": 1.25},
             }
         },
@@ -178,6 +181,7 @@ def test_seeds_stand_together_and_what_is_measured_apart_has_its_sections(tmp_pa
     for title in ("Exact search over size", "Claims from raw text", "Trials"):
         assert f"<h3>{title}</h3>" in page
     assert "50.0 [40.0, 60.0] (5/10)" in page
+    assert "<td>changes 3, right 2</td><td>–</td>" in page
     assert "3 of 3" in page
     assert "<h2>synthetic, 2 seeds together</h2>" in page
     assert "synthetic, seed 0: recall within a budget" in page

@@ -315,6 +315,10 @@ def extracted(**changes):
     system = {
         "headline": "spo",
         "matches": {"spo": {"precision_judged": rate, "recall": rate}},
+        "false_positives_per_100_silent_turns": {"all": rate},
+        "contradictions": rate,
+        "supersession": {"changes": 3},
+        "temporal_boundaries": {"right": 2},
         "cost_per_1000_turns": {"cpu_s": 1.25},
     }
     return {
@@ -336,8 +340,9 @@ def test_extraction_needs_counts_intervals_and_cost(tmp_path):
     assert "1.25 CPU s per 1,000 turns" in gate.wording
     path.write_text(json.dumps({"data": [extracted(cost_per_1000_turns={})]}), encoding="utf-8")
     assert by_key(tmp_path)["extraction"].status == "failed"
-    path.write_text(json.dumps({"data": []}), encoding="utf-8")
-    assert by_key(tmp_path)["extraction"].status == "failed"
+    for data in ([], [extracted(supersession=None)]):
+        path.write_text(json.dumps({"data": data}), encoding="utf-8")
+        assert by_key(tmp_path)["extraction"].status == "failed"
 
 
 def supported(query, *, told, probability=None):
