@@ -1,4 +1,4 @@
-"""Fitting the learned ranker: a top-k threshold loss, small networks, Adam. NumPy only.
+"""Fitting the learned ranker: a top-k threshold loss, Adam. NumPy only.
 
 The loss asks of every gold turn to stand above the k-th best other one, for several k that stand
 for budgets: softmax-like losses fit the first ranks and forget the rest. On one machine with one
@@ -7,7 +7,7 @@ BLAS thread the weights are the same to the bit for the same input and seed.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -17,7 +17,6 @@ from evicortex.policy.ranking import CLIP, CONTEXT, Ranker
 from evicortex.policy.ranking_features import NAMES
 
 Float32 = npt.NDArray[np.float32]
-Parameters = dict[str, Float32]
 
 FUSED = NAMES.index("fused")
 _FAR = -1e9
@@ -29,15 +28,10 @@ class Recipe:
     """How the ranker is trained; every figure that was not the first tried is in the decision."""
 
     seed: int = 20_260
-    networks: int = 3
-    units: int = 32
     epochs: int = 12
     batch: int = 32
     rate: float = 2e-3
-    decay: float = 1e-2
-    context_decay: float = 2e-2
-    dropout: float = 0.3
-    """Share of the features that is hidden from a network in one batch."""
+    decay: float = 2e-2
     places: tuple[int, ...] = (4, 10, 20, 40, 70)
     margin: float = 0.5
 
@@ -98,21 +92,24 @@ def slope(scores: Float32, batch: _Batch, recipe: Recipe) -> Float32:
     return (found / len(scores)).astype(np.float32)
 
 
-def _descend(
-    data: _Batch,
-    parameters: Parameters,
-    decay: Mapping[str, float],
-    gradients: Callable[[_Batch, Parameters], Parameters],
-    random: np.random.Generator,
-    recipe: Recipe,
-) -> Parameters:
-    """Adam with decoupled weight decay and a cosine rate.
+def _gradient(batch: _Batch, weights: Float32, recipe: Recipe) -> Float32:
+    projected = batch.inputs @ weights
+    scores = np.einsum("bnc,bc->bn", projected, batch.context)
+    push = slope(scores + batch.fused, batch, recipe)
+    pulled = np.einsum("bnf,bn->bf", batch.inputs, push)
+    gradient: Float32 = pulled.T @ batch.context
+    return gradient
+
+
+def _descend(data: _Batch, recipe: Recipe) -> Float32:
+    """Adam with decoupled weight decay and a cosine rate, from zero weights.
 
     Kingma and Ba, Adam, ICLR 2015; Loshchilov and Hutter, Decoupled Weight Decay
     Regularization, ICLR 2019.
     """
-    first = {name: np.zeros_like(value) for name, value in parameters.items()}
-    second = {name: np.zeros_like(value) for name, value in parameters.items()}
+    random = np.random.default_rng(recipe.seed)
+    weights = np.zeros((data.inputs.shape[2], data.context.shape[1]), np.float32)
+    first, second = np.zeros_like(weights), np.zeros_like(weights)
     count = len(data.inputs)
     steps = recipe.epochs * -(-count // recipe.batch)
     step = 0
@@ -120,62 +117,14 @@ def _descend(
         order = random.permutation(count)
         for begin in range(0, count, recipe.batch):
             step += 1
-            slopes = gradients(data.take(order[begin : begin + recipe.batch]), parameters)
+            found = _gradient(data.take(order[begin : begin + recipe.batch]), weights, recipe)
             rate = recipe.rate * 0.5 * (1 + np.cos(np.pi * step / steps))
-            for name, value in parameters.items():
-                first[name] = 0.9 * first[name] + 0.1 * slopes[name]
-                second[name] = 0.999 * second[name] + 0.001 * slopes[name] ** 2
-                largest = np.sqrt(second[name] / (1 - 0.999**step)) + 1e-8
-                move: Float32 = first[name] / (1 - 0.9**step) / largest
-                change: Float32 = rate * (move + decay.get(name, 0.0) * value)
-                value -= change.astype(np.float32)
-    return parameters
-
-
-def _network(data: _Batch, seed: int, recipe: Recipe) -> Parameters:
-    random = np.random.default_rng(seed)
-    width = data.inputs.shape[2]
-    units = recipe.units
-    parameters = {
-        "hidden": random.normal(0, width**-0.5, (width, units)).astype(np.float32),
-        "bias": np.zeros(units, np.float32),
-        "output": random.normal(0, 0.05, units).astype(np.float32),
-        "direct": np.zeros(width, np.float32),
-    }
-
-    def gradients(batch: _Batch, now: Parameters) -> Parameters:
-        kept = np.where(random.random(width) > recipe.dropout, 1 / (1 - recipe.dropout), 0.0)
-        inputs = batch.inputs.reshape(-1, width) * kept.astype(np.float32)
-        before = inputs @ now["hidden"] + now["bias"]
-        active = np.maximum(before, 0)
-        scores = (active @ now["output"] + inputs @ now["direct"]).reshape(batch.fused.shape)
-        push = slope(scores + batch.fused, batch, recipe).reshape(-1)
-        back = push[:, None] * now["output"] * (before > 0)
-        return {
-            "hidden": inputs.T @ back,
-            "bias": back.sum(axis=0),
-            "output": active.T @ push,
-            "direct": inputs.T @ push,
-        }
-
-    decay = dict.fromkeys(("hidden", "output", "direct"), recipe.decay)
-    return _descend(data, parameters, decay, gradients, random, recipe)
-
-
-def _in_context(data: _Batch, seed: int, recipe: Recipe) -> Float32:
-    random = np.random.default_rng(seed)
-    shape = data.inputs.shape[2], data.context.shape[1]
-
-    def gradients(batch: _Batch, now: Parameters) -> Parameters:
-        projected = batch.inputs @ now["context"]
-        scores = np.einsum("bnc,bc->bn", projected, batch.context)
-        push = slope(scores + batch.fused, batch, recipe)
-        pulled = np.einsum("bnf,bn->bf", batch.inputs, push)
-        return {"context": pulled.T @ batch.context}
-
-    parameters = {"context": np.zeros(shape, np.float32)}
-    decay = {"context": recipe.context_decay}
-    return _descend(data, parameters, decay, gradients, random, recipe)["context"]
+            first = 0.9 * first + 0.1 * found
+            second = 0.999 * second + 0.001 * found**2
+            largest = np.sqrt(second / (1 - 0.999**step)) + 1e-8
+            move = first / (1 - 0.9**step) / largest
+            weights -= (rate * (move + recipe.decay * weights)).astype(np.float32)
+    return weights
 
 
 def fit(examples: Sequence[Example], recipe: Recipe) -> Ranker:
@@ -197,14 +146,4 @@ def fit(examples: Sequence[Example], recipe: Recipe) -> Ranker:
         gold[number, :size], real[number, :size] = example.gold, True
     context = np.array([[1.0, *example.features[0, list(CONTEXT)]] for example in usable])
     data = _Batch(inputs, fused, gold, real, context.astype(np.float32))
-    networks = [_network(data, recipe.seed + n, recipe) for n in range(recipe.networks)]
-    share = np.float32(1 / recipe.networks)
-    return Ranker(
-        mean,
-        deviation,
-        np.concatenate([each["hidden"] for each in networks], axis=1),
-        np.concatenate([each["bias"] for each in networks]),
-        np.concatenate([each["output"] for each in networks]) * share,
-        np.sum([each["direct"] for each in networks], axis=0) * share,
-        _in_context(data, recipe.seed + 100, recipe),
-    )
+    return Ranker(mean, deviation, _descend(data, recipe))

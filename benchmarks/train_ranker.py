@@ -203,10 +203,7 @@ def record(
         "weights_sha256": hashlib.sha256(weights).hexdigest(),
         "features": list(NAMES),
         "normalisation": f"(x - mean) / deviation, clipped to {ranking.CLIP} deviations",
-        "model": (
-            "fused + sqrt(gate) * "
-            f"({ranking.NETWORK_SHARE} * mean of networks + {ranking.CONTEXT_SHARE} * context)"
-        ),
+        "model": f"fused + sqrt(gate) * {ranking.SHARE} * features . (weights . (1, context))",
         "recipe": asdict(recipe),
         "data_sha256": {source.name: source.digest for source in found},
         "encoder": encoder.identity,

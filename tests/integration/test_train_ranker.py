@@ -16,7 +16,7 @@ from evicortex.testing import DeterministicEmbedder
 
 WORDS = "cat garden water boat piano bread letter winter market train lemon window".split()
 START = datetime(2024, 3, 1, 12, tzinfo=UTC)
-RECIPE = Recipe(networks=1, units=2, epochs=1, places=(2,))
+RECIPE = Recipe(epochs=1, places=(2,))
 
 
 class Encoder(DeterministicEmbedder):
@@ -86,6 +86,6 @@ def test_training_marks_gold_measures_what_was_left_out_and_records_it(
     said = train_ranker.record(weights, sources, encoder, RECIPE)
     assert said["data_sha256"] == {"first": "aa", "second": "bb"}
     model = read(weights, train_ranker.text_of(said).encode())
-    assert np.isfinite(model.hidden).all()
+    assert np.isfinite(model.weights).all()
     plain.close()
     ranked.close()

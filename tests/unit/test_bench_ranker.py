@@ -6,7 +6,7 @@ from benchmarks.ranker_fit import Example, Recipe, fit
 from evicortex.policy.ranking import written
 from evicortex.policy.ranking_features import NAMES
 
-SMALL = Recipe(networks=2, units=4, epochs=20, rate=2e-2, places=(2, 4))
+SMALL = Recipe(epochs=20, rate=2e-2, places=(2, 4))
 TELLING = NAMES.index("coverage")
 NOISE = [NAMES.index(name) for name in ("z_turn", "matched", "p_digit", "alike_best")]
 

@@ -8,23 +8,18 @@ import numpy as np
 import pytest
 
 from evicortex.errors import ModelIntegrityError
-from evicortex.policy.ranking import CONTEXT, Ranker, bundled, read, written
+from evicortex.policy.ranking import CONTEXT, SHARE, Ranker, bundled, read, written
 from evicortex.policy.ranking_features import NAMES
 
 WIDTH = len(NAMES)
 
 
 def ranker(**given) -> Ranker:
-    """A ranker of one hidden unit that corrects nothing, unless told otherwise."""
-    zero = np.zeros(WIDTH, np.float32)
+    """A ranker that corrects nothing, unless told otherwise."""
     plain = {
-        "mean": zero,
+        "mean": np.zeros(WIDTH, np.float32),
         "deviation": np.ones(WIDTH, np.float32),
-        "hidden": np.zeros((WIDTH, 1), np.float32),
-        "bias": np.zeros(1, np.float32),
-        "output": np.ones(1, np.float32),
-        "direct": zero,
-        "context": np.zeros((WIDTH, 1 + len(CONTEXT)), np.float32),
+        "weights": np.zeros((WIDTH, 1 + len(CONTEXT)), np.float32),
     }
     return Ranker(**{**plain, **given})
 
@@ -35,34 +30,36 @@ def unit(index: int, value: float = 1.0) -> np.ndarray:
     return found
 
 
-def test_the_direct_path_counts_half_and_the_gate_by_its_root() -> None:
+def always(index: int, value: float = 1.0) -> np.ndarray:
+    """Weights that look at one feature, whatever is asked."""
+    found = np.zeros((WIDTH, 1 + len(CONTEXT)), np.float32)
+    found[index, 0] = value
+    return found
+
+
+def test_what_was_learned_counts_by_its_share_and_by_the_root_of_the_gate() -> None:
     rows = np.stack([unit(3, 2.0), unit(4)])
-    found = ranker(direct=unit(3)).corrections(rows, 0.25)
+    model = ranker(weights=always(3))
+    found = model.corrections(rows, 0.25)
     assert found.dtype == np.float64
-    assert found.tolist() == [0.5 * 0.5 * 2.0, 0.0]
-    assert ranker(direct=unit(3)).corrections(rows, 0.0).tolist() == [0.0, 0.0]
+    assert found.tolist() == [0.5 * SHARE * 2.0, 0.0]
+    assert model.corrections(rows, 0.0).tolist() == [0.0, 0.0]
 
 
 def test_features_are_standardised_and_clipped() -> None:
-    model = ranker(direct=unit(0), mean=unit(0, 10.0), deviation=np.full(WIDTH, 2.0, np.float32))
+    model = ranker(weights=always(0), mean=unit(0, 10.0), deviation=np.full(WIDTH, 2.0, np.float32))
     rows = np.stack([unit(0, 12.0), unit(0, 1e9)])
-    assert model.corrections(rows, 1.0).tolist() == [0.5 * 1.0, 0.5 * 5.0]
+    assert model.corrections(rows, 1.0).tolist() == [SHARE * 1.0, SHARE * 5.0]
 
 
-def test_hidden_units_are_rectified() -> None:
-    hidden = unit(0)[:, None]
-    rows = np.stack([unit(0, -3.0), unit(0, 3.0)])
-    assert ranker(hidden=hidden).corrections(rows, 1.0).tolist() == [0.0, 1.5]
-
-
-def test_the_context_chooses_the_linear_weights_by_its_raw_values() -> None:
-    context = np.zeros((WIDTH, 1 + len(CONTEXT)), np.float32)
-    context[0, 0], context[0, 1] = 1.0, 10.0
+def test_the_context_chooses_the_weights_by_its_raw_values() -> None:
+    weights = always(0)
+    weights[0, 1] = 10.0
     rows = np.stack([unit(0), unit(0)])
-    model = ranker(context=context)
-    assert model.corrections(rows, 1.0).tolist() == [0.25, 0.25]
+    model = ranker(weights=weights)
+    assert model.corrections(rows, 1.0).tolist() == [SHARE, SHARE]
     rows[:, CONTEXT[0]] = 1.0
-    assert model.corrections(rows, 1.0).tolist() == [0.25 * 11, 0.25 * 11]
+    assert model.corrections(rows, 1.0).tolist() == [SHARE * 11, SHARE * 11]
 
 
 def files(model: Ranker) -> tuple[bytes, dict[str, object]]:
@@ -72,17 +69,16 @@ def files(model: Ranker) -> tuple[bytes, dict[str, object]]:
 
 
 def test_what_is_written_is_read_again_and_has_the_same_bytes_every_time() -> None:
-    model = ranker(direct=unit(5))
+    model = ranker(weights=always(5))
     weights, record = files(model)
     assert written(model) == weights
     found = read(weights, json.dumps(record).encode())
-    assert found.direct.tolist() == model.direct.tolist()
-    assert found.context.shape == model.context.shape
+    assert found.weights.tolist() == model.weights.tolist()
 
 
 def test_other_weights_than_those_of_the_record_are_refused() -> None:
     _, record = files(ranker())
-    other, _ = files(replace(ranker(), direct=unit(1)))
+    other, _ = files(replace(ranker(), weights=always(1)))
     with pytest.raises(ModelIntegrityError, match="its record says"):
         read(other, json.dumps(record).encode())
 

@@ -40,7 +40,17 @@ def candidates(at, **given):
     count = len(at)
     one = {
         name: np.array(given.get(name, [0.0] * count), np.float64)
-        for name in ("matched", "rarest", "around", "names", "names_around", "actor", "time")
+        for name in (
+            "matched",
+            "rarest",
+            "around",
+            "names",
+            "names_around",
+            "actor",
+            "time",
+            "sentence",
+            "sentence_2",
+        )
     }
     return Candidates(
         at=np.array(at, np.intp),
@@ -58,7 +68,7 @@ def columns(scene, chosen, context=ZERO):
 
 
 def test_names_are_distinct_and_none_betrays_a_data_set() -> None:
-    assert len(set(NAMES)) == len(NAMES) == 80
+    assert len(set(NAMES)) == len(NAMES) == 82
     assert not [name for name in NAMES if "position" in name or "image" in name or "mark" in name]
 
 
@@ -67,6 +77,13 @@ def test_graded_channels_are_standardised_over_all_rows_not_over_candidates() ->
     found = columns(scene, candidates([0, 1]))
     assert found["z_turn"] == pytest.approx([-math.sqrt(1.5), 0.0])
     assert found["fused"] == [0.0, -1.0]
+
+
+def test_sentences_are_standardised_over_candidates() -> None:
+    scene = landscape([3.0, 2.0, 1.0])
+    found = columns(scene, candidates([0, 1], sentence=[0.9, 0.5], sentence_2=[0.2, 0.2]))
+    assert found["sentence"] == pytest.approx([1.0, -1.0])
+    assert found["sentence_2"] == [0.0, 0.0]
 
 
 def test_a_rank_counts_greater_values_among_candidates_and_ties_share_it() -> None:

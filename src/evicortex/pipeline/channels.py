@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 import numpy.typing as npt
@@ -11,6 +11,7 @@ import numpy.typing as npt
 from evicortex.pipeline.dense import DenseScores
 from evicortex.pipeline.opinions import opinions
 from evicortex.pipeline.ranking import corrected
+from evicortex.pipeline.sentences import SentenceScores
 from evicortex.pipeline.sight import Question, Sight
 from evicortex.pipeline.wiring import Rooms
 from evicortex.policy.fusion import ChannelWeights, best
@@ -35,6 +36,8 @@ class Ranking:
     weights: ChannelWeights
     lexical_factor: float
     literal: literal.LiteralHits | None = None
+    sentences: Mapping[int, SentenceScores] = field(default_factory=dict)
+    """What is known of the sentences of rows, by row; see ``sentence_scores``."""
     claim_words: Floats | None = None
     """The claims channel without vectors: what a verdict on support may rest on."""
 
@@ -52,8 +55,9 @@ def rank(
     scores = said.fused(sight)
     diagnostics = list(said.diagnostics)
     semantic = rooms.embedder is not None and rooms.embedder.profile.semantic
+    sentences: Mapping[int, SentenceScores] = {}
     if semantic and rooms.options.fusion.ranker:
-        scores = corrected(rooms, sight, analysis, said, scores)
+        scores, sentences = corrected(rooms, sight, analysis, said, scores)
     spoken = _spoken(channels, sight, semantic=semantic)
     found = None
     if analysis.literal is not None or not spoken.any():
@@ -79,6 +83,7 @@ def rank(
         said.weights,
         said.lexical_factor,
         found,
+        sentences,
         said.claims.words,
     )
 

@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from evicortex.pipeline.opinions import Opinions
+from evicortex.pipeline.sentences import SentenceScores, sentence_scores
 from evicortex.pipeline.sight import Sight
 from evicortex.pipeline.wiring import Rooms
 from evicortex.policy import ranking, ranking_features
@@ -25,10 +26,14 @@ _MOST_TERMS = 64
 
 @dataclass(frozen=True, slots=True)
 class Closer:
-    """The candidates' rows, best first by the hand fusion, and a row of features for each."""
+    """The candidates' rows, best first by the hand fusion, and a row of features for each.
+
+    ``sentences`` holds what is known of their sentences, by row.
+    """
 
     rows: Index
     features: npt.NDArray[np.float32]
+    sentences: Mapping[int, SentenceScores]
 
 
 def corrected(
@@ -37,19 +42,20 @@ def corrected(
     analysis: QueryAnalysis,
     said: Opinions,
     scores: npt.NDArray[np.float64],
-) -> npt.NDArray[np.float64]:
+) -> tuple[npt.NDArray[np.float64], Mapping[int, SentenceScores]]:
     """Return the fused ``scores`` of all rows with the ranker's correction of the best ones.
 
     Nothing is corrected without vectors, or where the gate is shut (an ambient statement).
+    What was found of sentences on the way is returned too, by row.
     """
     gate = said.lexical_factor
     closer = look_closer(rooms, sight, analysis, said, scores) if gate > 0 else None
     if closer is None:
-        return scores
+        return scores, {}
     ranker = rooms.ranker or ranking.bundled()
     after = scores.copy()
     after[closer.rows] += ranker.corrections(closer.features, gate)
-    return after
+    return after, closer.sentences
 
 
 def look_closer(
@@ -66,6 +72,7 @@ def look_closer(
         return None
     assert dense.layout is not None
     assert dense.view is not None
+    assert dense.query is not None
     layout = dense.layout
     landscape = Landscape(
         channels={name: channels[name][layout.sequence] for name in ranking_features.GRADED},
@@ -76,6 +83,8 @@ def look_closer(
     )
     nothing = np.zeros(len(sight.rows), dtype=np.float32)
     at = layout.place[rows]
+    sentences = sentence_scores(rooms, sight, rows.tolist(), dense.query)
+    best_two = _best_two(rows, dense.turn[rows], sentences)
     candidates = Candidates(
         at=at,
         **_shared(sight, layout, at, lexical.idf),
@@ -84,6 +93,8 @@ def look_closer(
         time=channels.get("time", nothing)[rows],
         looks=rooms.looks.of(sight.tx.connection, sight.rows, rows),
         vectors=dense.view.means()[rows],
+        sentence=best_two[0],
+        sentence_2=best_two[1],
     )
     context = QueryContext(
         gate=said.lexical_factor,
@@ -93,7 +104,20 @@ def look_closer(
         dated="time" in channels,
         asked=ranking_features.asked(analysis.query),
     )
-    return Closer(rows, ranking_features.features(landscape, candidates, context))
+    return Closer(rows, ranking_features.features(landscape, candidates, context), sentences)
+
+
+def _best_two(
+    rows: Index, turns: Floats, sentences: Mapping[int, SentenceScores]
+) -> tuple[Floats, Floats]:
+    """Return the best and second-best sentence's similarity of each row, else the turn's own."""
+    best, second = turns.astype(np.float64), turns.astype(np.float64)
+    for place, row in enumerate(rows.tolist()):
+        if row in sentences:
+            _, found = sentences[row]
+            ordered = np.sort(found)
+            best[place], second[place] = ordered[-1], ordered[-2:][0]
+    return best, second
 
 
 def _held(

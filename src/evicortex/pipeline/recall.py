@@ -15,6 +15,7 @@ from evicortex.ledger import evidence as evidence_ledger
 from evicortex.ledger.claim_texts import newest_claim
 from evicortex.pipeline.channels import Ranking, rank
 from evicortex.pipeline.reranking import reranked
+from evicortex.pipeline.sentences import sentence_scores
 from evicortex.pipeline.sight import Question, Sight, look
 from evicortex.pipeline.times import times_of
 from evicortex.pipeline.wiring import Rooms
@@ -32,6 +33,7 @@ from evicortex.types import (
     Evidence,
     Hit,
     SearchResult,
+    Span,
     Support,
 )
 
@@ -146,6 +148,7 @@ def _candidates(
     stored = evidence_ledger.fetch(sight.tx, sight.ns, row_ids)
     channels = channel_scores(ranking.channels, sight.mask, ranking.rows)
     claims, replaced = _beliefs(rooms, sight, question, stored)
+    sentences = _sentences(rooms, sight, ranking)
     candidates: list[PackCandidate] = []
     echoes: list[str] = []
     for row_id, row, found in zip(row_ids, ranking.rows.tolist(), channels, strict=True):
@@ -163,6 +166,7 @@ def _candidates(
                 superseded=row_id in replaced,
                 superseded_by=ends,
                 excluded=any(rejects(each, evidence.content) for each in analysis.exclusions),
+                similarities=sentences.get(row, {}),
             )
         )
     diagnostics: list[Diagnostic] = []
@@ -176,6 +180,20 @@ def _candidates(
             )
         )
     return candidates, diagnostics
+
+
+def _sentences(rooms: Rooms, sight: Sight, ranking: Ranking) -> dict[int, dict[Span, float]]:
+    """Return the query's similarity to every sentence of the ranked rows that has a vector."""
+    if ranking.dense is None or ranking.dense.query is None:
+        return {}
+    rows = ranking.rows.tolist()
+    unknown = [row for row in rows if row not in ranking.sentences]
+    found = sentence_scores(rooms, sight, unknown, ranking.dense.query)
+    return {
+        row: dict(zip(spans, cosines.tolist(), strict=True))
+        for known in (ranking.sentences, found)
+        for row, (spans, cosines) in known.items()
+    }
 
 
 def _beliefs(

@@ -14,6 +14,8 @@ from evicortex.projections.sentences import CODE
 from evicortex.types import Span
 
 Float32 = npt.NDArray[np.float32]
+SentenceScores = tuple[tuple[Span, ...], Float32]
+"""The sentences of a text in order, and the query's cosine with each."""
 
 
 def sentence_identity(rooms: Rooms) -> str | None:
@@ -49,7 +51,7 @@ def within(spans: Sequence[Span], windows: Sequence[Span]) -> list[list[Span]]:
 
 def sentence_scores(
     rooms: Rooms, sight: Sight, rows: Iterable[int], query: Float32
-) -> dict[int, tuple[tuple[Span, ...], Float32]]:
+) -> dict[int, SentenceScores]:
     """Return the sentences of rows and their cosines with the query's vector.
 
     ``rows`` are indices of ``sight.rows``, and so are the keys; ``query`` has shape

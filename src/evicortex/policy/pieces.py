@@ -141,7 +141,7 @@ class PieceWeights:
     when the query asks for that as well.
     """
 
-    similarity: float = 3.0
+    similarity: float = 5.0
     shared: float = 1.5
     length: float = 0.5
     no_content: float = -1.0

@@ -1,9 +1,9 @@
 """The learned ranker: a small correction of the hand fusion for the best candidates.
 
-Three small networks (one hidden layer of rectified units beside a direct linear path) and half
-of a linear model whose weights depend on the query's context, at half weight: each has learned
-the whole correction, and half of it travels better. The correction is multiplied by the square
-root of the lexical gate, so that ambient statements keep the hand fusion.
+A linear model of the features whose weights depend, linearly as well, on what kind of query it
+is. It has learned the whole correction and counts at ``SHARE``: less travels better. The
+correction is multiplied by the square root of the lexical gate, so that ambient statements keep
+the hand fusion.
 
 Weights and training record are data of the package; ``benchmarks.train_ranker`` makes both.
 """
@@ -31,8 +31,8 @@ WEIGHTS: Final = "ranker.npz"
 RECORD: Final = "ranker.json"
 CLIP: Final = 5.0
 """Standardised features are clipped to this many standard deviations."""
-NETWORK_SHARE: Final = 0.5
-CONTEXT_SHARE: Final = 0.25
+SHARE: Final = 0.7
+"""How much of what was learned counts."""
 CONTEXT: Final = tuple(n for n, name in enumerate(NAMES) if name.startswith("q_"))
 """The features that say something of the query alone."""
 
@@ -41,17 +41,12 @@ CONTEXT: Final = tuple(n for n, name in enumerate(NAMES) if name.startswith("q_"
 class Ranker:
     """The weights, float32.
 
-    With F features, H hidden units in all and C = 1 + len(CONTEXT): ``mean`` and ``deviation`` (F), ``hidden`` (F, H), ``bias`` (H), ``output`` (H), ``direct``
-    (F), both already divided by the number of networks, and ``context`` (F, C).
+    With F features and C = 1 + len(CONTEXT): ``mean`` and ``deviation`` (F), ``weights`` (F, C).
     """
 
     mean: Float32
     deviation: Float32
-    hidden: Float32
-    bias: Float32
-    output: Float32
-    direct: Float32
-    context: Float32
+    weights: Float32
 
     def corrections(self, features: Float32, gate: float) -> npt.NDArray[np.float64]:
         """Return what to add to the fused score of each candidate; shape (candidates,).
@@ -60,18 +55,14 @@ class Ranker:
         are the same whatever the number of threads.
         """
         scaled = np.clip((features - self.mean) / self.deviation, -CLIP, CLIP)
-        hidden = np.einsum("nf,fh->nh", scaled, self.hidden, optimize=False) + self.bias
-        network = np.einsum("nh,h->n", np.maximum(hidden, 0), self.output, optimize=False)
-        network += np.einsum("nf,f->n", scaled, self.direct, optimize=False)
         asked = np.append(np.float32(1), features[0, list(CONTEXT)])
-        weights = np.einsum("fc,c->f", self.context, asked, optimize=False)
-        linear = np.einsum("nf,f->n", scaled, weights, optimize=False)
-        summed = NETWORK_SHARE * network + CONTEXT_SHARE * linear
-        corrections: npt.NDArray[np.float64] = math.sqrt(gate) * summed.astype(np.float64)
+        weights = np.einsum("fc,c->f", self.weights, asked, optimize=False)
+        learned = np.einsum("nf,f->n", scaled, weights, optimize=False)
+        corrections: npt.NDArray[np.float64] = math.sqrt(gate) * SHARE * learned.astype(np.float64)
         return corrections
 
 
-_ARRAYS: Final = ("mean", "deviation", "hidden", "bias", "output", "direct", "context")
+_ARRAYS: Final = ("mean", "deviation", "weights")
 
 
 def read(weights: bytes, record: bytes) -> Ranker:

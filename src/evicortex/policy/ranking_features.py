@@ -157,8 +157,9 @@ class Candidates:
     ``rarest`` is the largest idf among them as a share of the largest possible, ``around`` the
     share of the query's idf mass that the row and its neighbours hold, ``names`` and
     ``names_around`` the share of its capitalised words that they hold; ``actor`` and ``time``
-    are the bonuses' raw values, ``looks`` has a column for each of ``TURN_LOOKS``, and
-    ``vectors`` one vector a row (zeros for none).
+    are the bonuses' raw values, ``looks`` has a column for each of ``TURN_LOOKS``,
+    ``vectors`` one vector a row (zeros for none), and ``sentence`` and ``sentence_2`` are the
+    query's similarities to its best two sentences: those to the row itself where it has none.
     """
 
     at: Index
@@ -171,6 +172,8 @@ class Candidates:
     time: Floats
     looks: Float32
     vectors: Float32
+    sentence: Floats
+    sentence_2: Floats
 
 
 def features(landscape: Landscape, candidates: Candidates, context: QueryContext) -> Float32:
@@ -195,6 +198,8 @@ def _columns(landscape: Landscape, candidates: Candidates, context: QueryContext
         **_products(landscape, candidates, near, query),
         **_threads(landscape, candidates, near),
         **_alike(candidates),
+        "sentence": standardized(candidates.sentence, None),
+        "sentence_2": standardized(candidates.sentence_2, None),
         **query,
     }
 
@@ -337,6 +342,8 @@ def _names() -> tuple[str, ...]:
         time=one,
         looks=np.zeros((1, len(TURN_LOOKS)), np.float32),
         vectors=np.zeros((1, 1), np.float32),
+        sentence=one,
+        sentence_2=one,
     )
     context = QueryContext(0.0, 0, False, False, False, (0.0,) * len(ASKED))
     return tuple(_columns(landscape, candidates, context))
