@@ -129,14 +129,14 @@ PETS: tuple[Rule, ...] = (
     rule("pets", " ".join(ANIMALS), verb("have|own|adopted|'ve\\s+got|have\\s+got|got|bought|rescued|(?:'ve|have)\\s+adopted", "has|owns|adopted|got|bought|rescued") + rf"(?P<v>(?:an?|one|two|three|four|five|some|[2-9])\s+(?:[\w-]+\s+){{0,2}}?{either(ANIMALS)})\b(?!\s+(?:named|called|food|toy|person|shelter|sitter|\w+ing)|-|'s)", "has_pet", when="never", confidence=0.8),
 )  # fmt: skip
 
-_ARTICLE = r"(?:an?|my|our|the|two|three|some|this)\s+"
 POSSESSIONS: tuple[Rule, ...] = (
-    rule("possessions", " ".join(word.split()[-1] for word in THINGS), verb("own|have|'ve\\s+got|bought|got|purchased|drive|(?:'ve|have)\\s+bought", "owns|has|bought|got|purchased|drives") + rf"{_ARTICLE}(?P<v>(?:[\w-]+\s+){{0,3}}?{either(THINGS)})\b(?!-|'s|\s+(?:to|for\s+sale|accident|trouble))", "owns", when="never", confidence=0.85),
+    rule("possessions", " ".join(word.split()[-1] for word in THINGS), verb("own|have|'ve\\s+got|bought|got|purchased|drive|(?:'ve|have)\\s+bought", "owns|has|bought|got|purchased|drives") + rf"(?:an?|two|three|some|any)\s+(?P<v>(?:[\w-]+\s+){{0,3}}?{either(THINGS)})\b(?!-|'s|\s+(?:to|for\s+sale|accident|trouble))", "owns", when="never", confidence=0.85),
+    rule("possessions", " ".join(word.split()[-1] for word in THINGS), verb("own|have|'ve\\s+got|bought|got|purchased|drive|(?:'ve|have)\\s+bought", "owns|has|bought|got|purchased|drives") + rf"(?:my|our|the|this)\s+(?!wrong\b)(?P<v>(?:[\w-]+\s+){{0,3}}?{either(THINGS)})\b(?!-|'s|\s+(?:to|for\s+sale|accident|trouble))", "owns", when="never", confidence=0.85, affirms=True),
     rule("possessions", "sold", verb("sold|(?:'ve|have)\\s+sold", "sold") + rf"(?:my|our|his|her|the)\s+(?P<v>(?:[\w-]+\s+){{0,3}}?{either(THINGS)})\b", "owns", when="change", denies=True),
     rule("possessions", "drive drives", verb("drive", "drives") + rf"an?\s+(?P<v>{NAME})", "drives", when="never"),
 )  # fmt: skip
 
-_LIKED = r"(?!(?:it|that|this|these|those|you|your|him|her|his|them|their|how|when|what|where|the\s+(?:way|idea|sound|look|fact)|to|being|having|seeing|me|us|my\s?self|everything|all)\b)"
+_LIKED = r"(?!(?:it|that|this|these|those|you|your|him|her|his|them|ya|their|how|when|what|where|the\s+(?:way|idea|sound|look|fact|thought)|to|being|having|seeing|me|us|my\s?self|everything|all)\b)"
 PREFERENCES: tuple[Rule, ...] = (
     rule("preferences", "love like enjoy adore loves likes enjoys adores", verb("love|like|enjoy|adore", "loves|likes|enjoys|adores") + _LIKED, "likes", liked, when="never"),
     rule("preferences", "love like loves likes", verb("love|like", "loves|likes") + r"to\s+" , "likes", liked_to, when="never", confidence=0.8),
@@ -146,7 +146,7 @@ PREFERENCES: tuple[Rule, ...] = (
     rule("preferences", "crush", verb("have|had|'ve\\s+got", "has|had") + r"an?\s+(?:huge\s+|big\s+|little\s+)?crush\s+on\s+", "likes", name, when="never", affirms=True),
     rule("preferences", "into", be(r"(?:really\s+|very\s+|so\s+)?into\s+") + _LIKED, "likes", liked, when="never", confidence=0.8),
     rule("preferences", "love crazy", be(r"(?:in\s+love\s+with|crazy\s+about)\s+"), "likes", name, when="never", affirms=True),
-    rule("preferences", "prefer prefers", verb("prefer", "prefers") + _LIKED, "prefers", phrase, when="never"),
+    rule("preferences", "prefer prefers", verb("prefer", "prefers") + _LIKED, "prefers", phrase, when="never", follows=r"(?!\s+to\b)"),
     rule("preferences", "vegan vegetarian pescatarian gluten-free keto halal kosher lactose", be(rf"(?:an?\s+)?(?:strict\s+)?(?P<v>{either(DIETS)})(?=\W|$)"), "diet"),
     rule("preferences", "eat drink eats drinks", rf"(?<![\w'])(?P<i>I|[Ww]e){NOT_I.removesuffix('?')}(?:\s+really)?\s+(?:eat|drink)\s+(?!much\b|enough\b|that\b|it\b|at\b|a\s+lot)", "eats", phrase, confidence=0.85),
     rule("preferences", "quit stopped gave", verb("quit|stopped|gave\\s+up|(?:'ve|have)\\s+(?:quit|stopped|given\\s+up)", "quit|stopped|gave\\s+up") + r"(?:eating|drinking)\s+", "eats", phrase, when="change", denies=True),
@@ -173,7 +173,7 @@ PLANS: tuple[Rule, ...] = (
 
 _NEW = r"(?:an?|the|this|my\s+first|another|some)\s+(?!bit\b|lot\b|few\b|great\s+time\b|point\b|way\b|end\b|store\b)"
 EVENTS: tuple[Rule, ...] = (
-    rule("events", "went attended been", verb("went\\s+to|attended|(?:'ve|have)\\s+been\\s+to|got\\s+to\\s+go\\s+to", "went\\s+to|attended|has\\s+been\\s+to") + r"(?=(?:an?|the|this|my)\s)(?!the\s+same\b)", "attended", phrase, when="event", confidence=0.8),
+    rule("events", "went attended been", verb("went\\s+to|attended|(?:'ve|have)\\s+been\\s+to|got\\s+to\\s+go\\s+to", "went\\s+to|attended|has\\s+been\\s+to") + r"(?=(?:an?|the|this|my)\s)(?!the\s+(?:same|store|bathroom|restroom|toilet|kitchen|door|left|right)\b)", "attended", phrase, when="event", confidence=0.8),
     rule("events", "joined", verb("joined|(?:'ve|have)\\s+joined", "joined|has\\s+joined") + _NEW, "member_of", phrase, when="change", confidence=0.85),
     rule("events", "started began", verb("started|began|(?:'ve|have)\\s+started", "started|began|has\\s+started") + r"(?!being\b|to\b|having\b|getting\b|feeling\b|seeing\b|thinking\b|working\b|out\b|off\b)(?=\w+ing\b|an?\s|my\s+own\s|my\s+new\s)", "started", liked, when="change", confidence=0.8),
     rule("events", "signed enrolled", verb("signed\\s+up\\s+(?:for|to)|enrolled\\s+in|(?:'ve|have)\\s+signed\\s+up\\s+for", "signed\\s+up\\s+for|enrolled\\s+in"), "signed_up_for", phrase, when="change", confidence=0.85),

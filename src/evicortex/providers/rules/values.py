@@ -213,8 +213,12 @@ def activity(plain: str, at: int, end: int) -> Span | None:
         return None
     if words[0].lower() in _EMPTY - {"have", "get", "go", "do", "make", "see", "take"}:
         return None
+    if words[-1].lower() in _UNFINISHED:
+        return None
     return Span(at, at + len(text)) if len(words) > 1 else None
 
+
+_UNFINISHED = frozenset("of with to for at from into than do".split())
 
 _OCCUPATION = re.compile(
     rf"(?:(?:an?|the)\s+)(?P<v>(?:[\w-]+\s+){{0,3}}?"
