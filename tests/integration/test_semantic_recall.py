@@ -8,7 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from evicortex import Diagnostic, EviCortex, EvidenceDraft, RememberReceipt, Settings
+from evicortex import Diagnostic, EviCortex, EvidenceDraft, RememberReceipt, Settings, Span
+from evicortex.errors import TextTooLongError
 from evicortex.pipeline.wiring import RoomOptions
 from evicortex.projections.semantic import SemanticOptions
 from evicortex.protocols import Embedder
@@ -69,6 +70,34 @@ def test_a_raising_provider_loses_no_evidence_and_sync_repairs(tmp_path: Path) -
         first, second = cortex.sync_semantic("a"), cortex.sync_semantic("a")
         assert (first.indexed, first.missing, first.failed) == (3, 3, 0)
         assert (second.indexed, second.missing, second.stale, second.failed) == (0, 0, 0, 0)
+
+
+class Short(DeterministicEmbedder):
+    """Says that it cuts nothing, and refuses texts of more than 20 characters."""
+
+    def windows(self, text: str) -> tuple[Span, ...]:
+        if len(text) > 20:
+            raise TextTooLongError("more than 20 characters")
+        return (Span(0, len(text)),)
+
+
+@pytest.mark.parametrize("in_batches", [True, False])
+def test_a_text_that_is_too_long_costs_its_own_vector_only(
+    tmp_path: Path, *, in_batches: bool
+) -> None:
+    with EviCortex.open(tmp_path / "m.db", embedder=Short(4)) as cortex:
+        if in_batches:
+            cortex.remember_many("a", [EvidenceDraft(content=text) for text in TEXTS])
+        else:
+            fill(cortex)
+        report = cortex.sync_semantic("a")
+        assert (report.indexed, report.failed, report.missing) == (0, 2, 2)
+        (said,) = report.diagnostics
+        assert said.code == "vectors_rejected"
+        assert "more than 20 characters" in str(said.details)
+        assert TEXTS[2] in [
+            item.text for item in cortex.recall("a", "Porto", budget_tokens=500).items
+        ]
 
 
 def test_a_nan_row_costs_its_own_vector_only(tmp_path: Path) -> None:

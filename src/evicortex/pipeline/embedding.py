@@ -8,7 +8,7 @@ from typing import Literal, NamedTuple
 
 import numpy as np
 
-from evicortex.errors import LedgerError, ProviderError
+from evicortex.errors import LedgerError, ProviderError, TextTooLongError
 from evicortex.ledger import NamespaceRow
 from evicortex.pipeline.sentences import sentence_identity, sentences_of, within
 from evicortex.pipeline.wiring import Rooms
@@ -259,17 +259,23 @@ def _texts(
     embedder: CheckedEmbedder,
     due: Sequence[Due],
     sentences: Callable[[str], Sequence[Span]] = lambda _: (),
-) -> tuple[list[_Text], list[VectorRow]]:
-    """Return what is to be embedded, and the vectors of blank texts.
+) -> tuple[list[_Text], list[VectorRow], dict[int, str]]:
+    """Return what is to be embedded, the vectors of blank texts, and which items are too long.
 
     Texts go to the encoder shortest first, so that a batching one pads little. An over-long
     text is embedded window by window and kept as several rows. A blank text has nothing to
-    embed: its vector is that of no direction, all zeros, near to nothing and due no more.
+    embed: its vector is that of no direction, all zeros, near to nothing and due no more. An
+    encoder that refuses over-long texts refuses those alone.
     """
     blank: list[VectorRow] = []
     texts: list[_Text] = []
+    too_long: dict[int, str] = {}
     for each in due:
-        windows = embedder.windows(each.text)
+        try:
+            windows = embedder.windows(each.text)
+        except TextTooLongError as error:
+            too_long[each.item] = str(error)
+            continue
         if not windows:
             nothing = np.zeros(embedder.profile.dimensions, dtype=np.float32)
             blank.append(VectorRow(each.item, 0, None, each.input_digest, nothing))
@@ -280,14 +286,14 @@ def _texts(
         for part, (window, spans) in enumerate(zip(windows, inside, strict=True)):
             texts.append(_Text(each, part, window, whole, spans))
     texts.sort(key=lambda text: (len(text.text), text.due.item, text.part))
-    return texts, blank
+    return texts, blank, too_long
 
 
 def _plain(embedder: CheckedEmbedder, due: Sequence[Due]) -> _Made:
     """Return the rows to store of texts alone."""
-    texts, blank = _texts(embedder, due)
+    texts, blank, too_long = _texts(embedder, due)
     batch = embedder.embed([each.text for each in texts], input_type="document")
-    rejected = _rejects(texts, batch)
+    rejected = too_long | _rejects(texts, batch)
     return _Made(_rows(texts, batch, rejected, blank), [], _reasons(due, rejected))
 
 
@@ -296,11 +302,11 @@ def _with_sentences(embedder: CheckedEmbedder, due: Sequence[Due], *, turns: boo
 
     Without ``turns`` only what has sentences is embedded, and the texts' vectors are not given.
     """
-    texts, blank = _texts(embedder, due, sentences_of)
+    texts, blank, too_long = _texts(embedder, due, sentences_of)
     if not turns:
         texts = [each for each in texts if each.sentences]
     answer = embedder.embed_spans([each.text for each in texts], [each.shifted for each in texts])
-    rejected = _rejects(texts, answer.texts)
+    rejected = too_long | _rejects(texts, answer.texts)
     sentences = _sentence_rows(embedder, texts, answer.spans, due)
     return _Made(
         _rows(texts, answer.texts, rejected, blank) if turns else [],
