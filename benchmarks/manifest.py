@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import platform
 import resource
 import subprocess
@@ -10,10 +11,12 @@ from importlib import metadata
 from pathlib import Path
 from typing import Any
 
+import evicortex
 from benchmarks.config import RunConfig
 from benchmarks.datasets.base import Stream, repairs_digest
 from benchmarks.systems.catalog import Bench
 
+CODE = frozenset({".py", ".json", ".npz"})
 LIBRARIES = ("apsw", "numpy", "PyStemmer", "onnxruntime", "tokenizers", "torch", "transformers")
 
 
@@ -32,6 +35,20 @@ def _git(folder: Path, *words: str) -> str:
         ["git", *words], cwd=folder, capture_output=True, text=True, check=True, timeout=30
     )
     return done.stdout.strip()
+
+
+def code_digest() -> str:
+    """Return one SHA-256 over what answers questions: the product, the systems, the data sets."""
+    lab = Path(__file__).parent
+    roots = (Path(evicortex.__file__).parent, lab / "systems", lab / "datasets")
+    found = hashlib.sha256()
+    for number, root in enumerate(roots):
+        for path in sorted(root.rglob("*")):
+            if path.suffix in CODE:
+                name = f"{number} {path.relative_to(root).as_posix()}"
+                digest = hashlib.sha256(path.read_bytes()).hexdigest()
+                found.update(f"{name} {digest}\n".encode())
+    return found.hexdigest()
 
 
 def versions() -> dict[str, str]:
@@ -68,6 +85,7 @@ def describe(
         "name": config.name,
         "split": config.split,
         "git_commit": git_commit(Path(__file__).parent),
+        "code_sha256": code_digest(),
         "config": config.frozen(),
         "config_sha256": config.digest,
         "prereg_sha256": prereg,

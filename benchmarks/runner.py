@@ -343,24 +343,39 @@ def run(config: RunConfig, *, bench: Bench | None = None, say: Progress | None =
     ready = bench or bench_of(config)
     described = {suite.name: manifest.describe_stream(suite.stream) for suite in suites}
     entry = manifest.describe(config, ready, described, frozen)
-    _begin(config.output, entry)
-    runner = Runner(config, ready, say or (lambda line: print(line, file=sys.stderr, flush=True)))
+    try:
+        if not _begin(config.output, entry):
+            _answer_all(config, ready, suites, say or _print)
+    finally:
+        if ready.encoder is not None:
+            ready.encoder.close()
+    return config.output
+
+
+def _print(line: str) -> None:
+    print(line, file=sys.stderr, flush=True)
+
+
+def _answer_all(config: RunConfig, bench: Bench, suites: Sequence[Suite], say: Progress) -> None:
     started = time.process_time()
+    runner = Runner(config, bench, say)
     try:
         for family in families(suites):
             runner.family(family)
     finally:
         runner.close()
-        if ready.encoder is not None:
-            ready.encoder.close()
     _finish(config.output, time.process_time() - started)
-    return config.output
 
 
 _SAME = ("config_sha256", "suites", "encoder", "token_counter", "prereg_sha256")
 
 
-def _begin(folder: Path, entry: dict[str, Any]) -> None:
+def _begin(folder: Path, entry: dict[str, Any]) -> bool:
+    """Write the manifest, or check the one that is there; returns whether the run is finished.
+
+    A run that was stopped does not go on under another code: half of its records would be of
+    one program and half of another.
+    """
     folder.mkdir(parents=True, exist_ok=True)
     path = folder / MANIFEST
     if path.is_file():
@@ -370,8 +385,13 @@ def _begin(folder: Path, entry: dict[str, Any]) -> None:
             raise ConfigError(
                 f"{folder} holds another run ({', '.join(changed)} differ): choose another output"
             )
-        return
+        if not known.get("complete") and known.get("code_sha256") != entry["code_sha256"]:
+            raise ConfigError(
+                f"{folder} was begun with other code: remove it, or choose another output"
+            )
+        return bool(known.get("complete"))
     _write(path, entry)
+    return False
 
 
 def _finish(folder: Path, spent: float) -> None:

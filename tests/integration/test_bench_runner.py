@@ -12,10 +12,11 @@ from pathlib import Path
 import pytest
 
 from benchmarks import __main__ as command
-from benchmarks import prereg, runner
+from benchmarks import manifest, prereg, runner
 from benchmarks.config import ConfigError, parse
 from benchmarks.datasets.base import DatasetError, Label
 from benchmarks.results import (
+    MANIFEST,
     RECORDS,
     RecordFile,
     read_ingests,
@@ -157,6 +158,25 @@ def test_another_configuration_or_data_file_in_the_same_folder_is_refused(tmp_pa
     runner.run(configuration(tmp_path), say=quiet)
     with pytest.raises(ConfigError, match="config_sha256 differ"):
         runner.run(configuration(tmp_path, budgets=[64]), say=quiet)
+
+
+def test_an_unfinished_run_does_not_go_on_with_other_code(tmp_path, monkeypatch):
+    config = configuration(tmp_path)
+    folder = runner.run(config, say=quiet)
+    before = lines(folder)
+    monkeypatch.setattr(manifest, "code_digest", lambda: "another")
+    assert runner.run(config, say=quiet) == folder
+    assert lines(folder) == before
+    entry = read_manifest(folder)
+    del entry["complete"]
+    (folder / MANIFEST).write_text(json.dumps(entry), encoding="utf-8")
+    with pytest.raises(ConfigError, match="begun with other code"):
+        runner.run(config, say=quiet)
+
+
+def test_the_code_that_answers_has_a_digest():
+    assert manifest.code_digest() == manifest.code_digest()
+    assert len(manifest.code_digest()) == 64
 
 
 class Moody(NoMemory):
