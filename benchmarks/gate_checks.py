@@ -280,10 +280,13 @@ def _crossovers(points: Sequence[dict[str, Any]]) -> str:
 def extraction(folder: Path, runs: Sequence[Run]) -> Verdict:
     """A record of extraction on human labels: counts, intervals and cost, apart from retrieval."""
     paths = sorted((folder / "extraction").glob("*.json"))
-    if not paths:
+    # What claims do to recall is recorded beside it, and is no figure on labels.
+    read = {path.name: json.loads(path.read_text("utf-8")).get("data") for path in paths}
+    labelled = {name: sets for name, sets in read.items() if sets is not None}
+    if not labelled:
         return NOT_RUN
-    sets = [each for path in paths for each in json.loads(path.read_text("utf-8"))["data"]]
-    names = ", ".join(f"extraction/{path.name}" for path in paths)
+    sets = [each for found in labelled.values() for each in found]
+    names = ", ".join(f"extraction/{name}" for name in labelled)
     told = [_extracted(each) for each in sets if RULES in each["systems"]]
     dated = [
         s for s in sets if RULES in s["systems"] and all(s["systems"][RULES].get(k) for k in ERRORS)

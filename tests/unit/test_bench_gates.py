@@ -332,6 +332,8 @@ def extracted(**changes):
 def test_extraction_needs_counts_intervals_and_cost(tmp_path):
     folder = tmp_path / "extraction"
     folder.mkdir()
+    (folder / "claims.json").write_text('{"suites": {}}', encoding="utf-8")
+    assert by_key(tmp_path)["extraction"].status == "not run"
     path = folder / "rules.json"
     path.write_text(json.dumps({"data": [extracted()]}), encoding="utf-8")
     gate = by_key(tmp_path)["extraction"]
