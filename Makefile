@@ -86,13 +86,13 @@ bench-smoke: $(STAMP)  ## Recall, ingest and latency on the development data (DA
 bench-encoder: $(STAMP)  ## Embedding throughput against a plain ONNX Runtime loop (DATA=folder)
 	$(BIN)/python -m benchmarks.encoder --data "$(DATA)/locomo/locomo_dev6.json"
 
-bench-recall: $(STAMP)  ## The recall ladder on the development sets (DATA=folder, takes an hour)
+bench-recall: $(STAMP)  ## The recall ladder and its slices on the development sets (DATA=folder)
 	@mkdir -p bench-output
 	$(BIN)/python -m benchmarks.run_recall --locomo "$(DATA)/locomo/locomo_dev6.json" \
 	  --realtalk "$(DATA)/realtalk/realtalk_dev4.json" \
 	  --implicit "$(DATA)/locomo_plus/implicit_dev201.json" --haystack "$(DATA)/locomo/locomo_dev6.json" \
 	  --needles "$(DATA)/longmemeval/needles_one_record.json" --record "$(DATA)/longmemeval/longmemeval_s_one_record.json" \
-	  --json bench-output/recall.json
+	  --slices --ranker-folds --vectors bench-output/vectors.db --json bench-output/recall.json
 
 lock: $(STAMP)  ## Renew the lock files from pyproject.toml
 	$(COMPILE) --generate-hashes --extra dev --extra local --extra http --extra bench -o requirements.lock pyproject.toml

@@ -1,11 +1,14 @@
 """Recall on external conversations, reader-free: a ladder of systems, paired intervals.
 
 ``python -m benchmarks.run_recall [--locomo FILE] [--realtalk FILE] [--implicit FILE --haystack
-LOCOMO_FILE] [--needles FILE --record LONGMEMEVAL_FILE] --budgets 256,512,... --json OUT``
+LOCOMO_FILE] [--needles FILE --record LONGMEMEVAL_FILE] [--slices] [--ranker-folds] --budgets
+256,512,... --json OUT``
 
 Takes any file of these formats and tunes nothing. Every value is taken after packing. Strict
 means that every gold turn is packed and every word of the gold answer that it contains survives
-the cutting; implicit items count any turn of the cue.
+the cutting; implicit items count any turn of the cue; an assistant's fact counts when its
+sentence is shown. The bundled ranker was trained on the development files, so that its figures
+there flatter; ``--ranker-folds`` asks each conversation with a ranker that has not seen it.
 """
 
 from __future__ import annotations
@@ -15,278 +18,193 @@ import json
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import asdict, dataclass
+from collections.abc import Mapping, Sequence
+from importlib import metadata, resources
 from pathlib import Path
 from typing import Any
 
-from benchmarks.datasets import locomo, locomo_plus, needles, realtalk
-from benchmarks.datasets.base import Conversation, Dataset, Label, Query
-from benchmarks.metrics.intervals import bootstrap, paired
-from benchmarks.metrics.retrieval import any_evidence, strict_evidence
-from benchmarks.systems.base import CountTokens, System
-from benchmarks.systems.bm25 import BM25
-from benchmarks.systems.dense import Dense, SharedEncoder
-from benchmarks.systems.evicortex import EviCortexSystem
-from benchmarks.systems.rrf import ReciprocalRankFusion
-from evicortex import EviCortex
+from benchmarks.datasets import locomo, needles, realtalk
+from benchmarks.datasets.base import DatasetError
+from benchmarks.encoders import make_counter
+from benchmarks.manifest import git_commit, versions
+from benchmarks.ranker_folds import Folds, training_cases
+from benchmarks.recall_ladder import (
+    DEFAULT,
+    ON_SLICES,
+    LadderError,
+    ladder,
+    plain,
+)
+from benchmarks.recall_measure import report
+from benchmarks.recall_suites import (
+    Suite,
+    answerable_suite,
+    facts_suite,
+    implicit_suite,
+    slice_suites,
+)
+from benchmarks.recall_tables import render
+from benchmarks.systems.catalog import Bench
+from benchmarks.systems.dense import SharedEncoder
+from benchmarks.train_ranker import Source, sources
+from evicortex import Settings
 
-Score = Callable[[Label, dict[str, str], dict[str, str]], float]
-
-
-@dataclass(frozen=True, slots=True)
-class Suite:
-    """Conversations with the questions that count, and how one question is scored."""
-
-    name: str
-    digest: str
-    label: str
-    score: Score
-    conversations: Iterable[tuple[Conversation, Sequence[Query]]]
-
-
-def _strict(label: Label, shown: dict[str, str], full: dict[str, str]) -> float:
-    return strict_evidence(label.gold, shown, full, label.answer)
-
-
-def _any(label: Label, shown: dict[str, str], full: dict[str, str]) -> float:
-    return any_evidence(label.gold, shown)
-
-
-def _answerable(
-    conversations: Iterable[Conversation], left_out: str | None
-) -> Iterator[tuple[Conversation, Sequence[Query]]]:
-    for conversation in conversations:
-        labels = conversation.labels
-        yield (
-            conversation,
-            [
-                query
-                for query in conversation.queries
-                if labels[query.query_id].gold and labels[query.query_id].category != left_out
-            ],
-        )
-
-
-def answerable_suite(dataset: Dataset, *, left_out: str | None) -> Suite:
-    """Return the questions with gold, but for one category, scored strictly."""
-    chosen = list(_answerable(dataset.conversations, left_out))
-    return Suite(dataset.source.name, dataset.digest, dataset.label, _strict, chosen)
+DEVELOPMENT = {"locomo": "dev6", "realtalk": "dev4"}
 
 
 def suites(options: argparse.Namespace) -> list[Suite]:
     """Return the suites that were asked for."""
     found: list[Suite] = []
+    talks = None
     if options.locomo:
-        found.append(answerable_suite(locomo.load(options.locomo), left_out="adversarial"))
+        talks = locomo.load(options.locomo, accept_repairs=options.accept_repairs)
+        found.append(answerable_suite(talks))
     if options.realtalk:
-        found.append(answerable_suite(realtalk.load(options.realtalk), left_out=None))
+        found.append(answerable_suite(realtalk.load(options.realtalk)))
     if options.implicit:
-        digest, label, items = locomo_plus.load(options.implicit, options.haystack)
-        chosen = list(_answerable(items, None))
-        found.append(Suite("implicit", digest, label, _any, chosen))
+        found.append(implicit_suite(options.implicit, options.haystack))
     if options.needles:
-        found.append(answerable_suite(needles.load(options.needles, options.record), left_out=None))
+        found.append(answerable_suite(needles.load(options.needles, options.record)))
+        found.append(facts_suite(options.record))
+    if options.slices and talks is not None:
+        found += slice_suites(talks)
+    return found if options.every == 1 else [suite.sampled(options.every) for suite in found]
+
+
+def _ranker_record() -> dict[str, Any]:
+    text = resources.files("evicortex").joinpath("policy/ranker.json").read_text(encoding="utf-8")
+    found: dict[str, Any] = json.loads(text)
+    return {key: found[key] for key in ("weights_sha256", "data_sha256")}
+
+
+def notes(suite: Suite, ranker: Mapping[str, Any], *, folds: bool, every: int) -> list[str]:
+    """Return what a reader of a suite's figures must know."""
+    found = [f"a sample: one question in {every}"] if every > 1 else []
+    if set(suite.data.values()) & set(ranker["data_sha256"].values()):
+        found.append(
+            f"{DEFAULT}: every conversation with a ranker that was trained without it"
+            if folds
+            else f"{DEFAULT}: the ranker was trained on these conversations, so that its figures"
+            " flatter; for honest ones pass --ranker-folds or see policy/ranker.json"
+        )
+    if suite.is_slice:
+        found.append("made by rule from the conversations; see benchmarks/datasets/slices.py")
     return found
 
 
-@dataclass(frozen=True, slots=True)
-class Ladder:
-    """The systems, each made anew for a folder."""
+def development(options: argparse.Namespace) -> list[Source]:
+    """Return what the folds are trained on.
 
-    make: dict[str, Callable[[Path], System]]
-
-
-def ladder(names: Sequence[str], count: CountTokens, encoder: SharedEncoder | None) -> Ladder:
-    """Return the systems by name, from plain BM25 to the default configuration."""
-    make: dict[str, Callable[[Path], System]] = {
-        "bm25": lambda folder: BM25(count),
-        "evicortex-lexical": lambda folder: EviCortexSystem(
-            folder / "lexical.db", name="evicortex-lexical", embedder=None
-        ),
-        "evicortex-hashing": lambda folder: EviCortexSystem(
-            folder / "hashing.db",
-            name="evicortex-hashing",
-            embedder=_hashing(),
-        ),
-    }
-    if encoder is not None:
-        shared = encoder
-        make |= {
-            "dense": lambda folder: Dense(count, shared),
-            "rrf-k60": lambda folder: ReciprocalRankFusion(count, shared),
-            "evicortex": lambda folder: EviCortexSystem(
-                folder / "default.db", name="evicortex", embedder=shared
-            ),
-        }
-    missing = [name for name in names if name not in make]
-    if missing:
-        raise SystemExit(f"no such system (or no encoder installed): {', '.join(missing)}")
-    return Ladder({name: make[name] for name in make if not names or name in names})
+    Raises:
+        DatasetError: Any other file than the development files, to which nothing may be fitted.
+    """
+    found = {"locomo": locomo.load, "realtalk": realtalk.load}
+    for name, known in DEVELOPMENT.items():
+        path = getattr(options, name)
+        if path is None or found[name](path).label != known:
+            raise DatasetError(
+                f"--ranker-folds trains on the development files only: --{name} must be {known}"
+            )
+    return sources(options)
 
 
-def _hashing() -> Any:
-    from evicortex.providers.hashing import HashingEmbedder
-
-    return HashingEmbedder()
-
-
-def measure(
-    suite: Suite, system: System, budgets: Sequence[int]
-) -> tuple[dict[int, list[float]], dict[str, float]]:
-    """Return the score of every question at every budget, and what it cost."""
-    values: dict[int, list[float]] = {budget: [] for budget in budgets}
-    asked, spent, ingest = 0, 0.0, 0.0
-    for conversation, queries in suite.conversations:
-        started = time.process_time()
-        system.ingest(conversation.conversation_id, conversation.turns)
-        ingest += time.process_time() - started
-        full = {turn.turn_id: turn.text for turn in conversation.turns}
-        for query in queries:
-            label = conversation.labels[query.query_id]
-            for budget in budgets:
-                started = time.process_time()
-                packed = system.ask(conversation.conversation_id, query, budget)
-                spent += time.process_time() - started
-                asked += 1
-                if packed.token_count > budget:
-                    raise AssertionError(f"{system.name} broke the budget: {query.query_id}")
-                values[budget].append(suite.score(label, dict(packed.shown), full))
-    return values, {"cpu_ms_per_query": 1000 * spent / max(asked, 1), "ingest_cpu_s": ingest}
-
-
-def _clusters(suite: Suite) -> tuple[list[str], list[str]]:
-    names: list[str] = []
-    categories: list[str] = []
-    for conversation, queries in suite.conversations:
-        names += [conversation.conversation_id] * len(queries)
-        categories += [conversation.labels[query.query_id].category for query in queries]
-    return names, categories
-
-
-def report(suite: Suite, systems: Ladder, budgets: Sequence[int], folder: Path) -> dict[str, Any]:
-    """Measure every system on a suite; the first is the baseline of the paired differences."""
-    clusters, categories = _clusters(suite)
-    out: dict[str, Any] = {
-        "data": suite.name,
-        "label": suite.label,
-        "sha256": suite.digest,
-        "n": len(clusters),
-        "systems": {},
-    }
-    scores: dict[str, dict[int, list[float]]] = {}
-    for name, make in systems.make.items():
-        place = folder / suite.name / name
-        place.mkdir(parents=True)
-        system = make(place)
-        scores[name], cost = measure(suite, system, budgets)
-        system.close()
-        out["systems"][name] = {
-            "diagnostic": name == "evicortex-hashing",
-            "cost": cost,
-            "budgets": {
-                budget: _cell(values, clusters, categories)
-                for budget, values in scores[name].items()
-            },
-        }
-        print(f"{suite.name}: {name} done", file=sys.stderr, flush=True)
-    for name, entry in out["systems"].items():
-        for base in [each for each in ("bm25", "rrf-k60") if each in scores and each != name]:
-            entry[f"over {base}"] = {
-                budget: {
-                    "by_question": asdict(paired(scores[name][budget], scores[base][budget])),
-                    "by_conversation": asdict(
-                        paired(scores[name][budget], scores[base][budget], clusters=clusters)
-                    ),
-                }
-                for budget in budgets
-            }
-    return out
-
-
-def _cell(
-    values: Sequence[float], clusters: Sequence[str], categories: Sequence[str]
-) -> dict[str, Any]:
-    by_category = {
-        category: asdict(
-            bootstrap([v for v, c in zip(values, categories, strict=True) if c == category])
-        )
-        for category in sorted(set(categories))
-    }
-    return {
-        "all": asdict(bootstrap(values)),
-        "by_conversation": asdict(bootstrap(values, clusters=clusters)),
-        "categories": by_category,
-    }
-
-
-def render(found: dict[str, Any], budgets: Sequence[int]) -> str:
-    """Return one suite's report as a plain table, in percent."""
-    lines = [
-        f"{found['data']} ({found['label']}, sha256 {found['sha256'][:16]}, n={found['n']})",
-        f"{'':22}" + "".join(f"{'@' + str(budget):>20}" for budget in budgets) + f"{'CPU ms':>9}",
-    ]
-    for name, entry in found["systems"].items():
-        cells = [entry["budgets"][budget]["all"] for budget in budgets]
-        shown = "".join(
-            f"{100 * c['mean']:.1f} [{100 * c['low']:.1f}, {100 * c['high']:.1f}]".rjust(20)
-            for c in cells
-        )
-        mark = "*" if entry["diagnostic"] else ""
-        lines.append(f"{name + mark:22}{shown}{entry['cost']['cpu_ms_per_query']:>9.1f}")
-    if any(entry["diagnostic"] for entry in found["systems"].values()):
-        lines.append("* feature hashing is a diagnostic encoder, no semantic model")
-    for name in found["systems"]:
-        categories = found["systems"][name]["budgets"][budgets[0]]["categories"]
-        for category, cell in categories.items():
-            cells = [
-                found["systems"][name]["budgets"][budget]["categories"][category]
-                for budget in budgets
-            ]
-            row = "".join(f"{100 * each['mean']:.1f}".rjust(20) for each in cells)
-            lines.append(f"  {name[:12] + ' ' + category:20}{row}  n={cell['n']}")
-    return "\n".join(lines)
+def _numbers(text: str) -> list[int]:
+    return sorted({int(number) for number in text.split(",")})
 
 
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.run_recall", description=__doc__)
     for name in ("locomo", "realtalk", "implicit", "haystack", "needles", "record"):
         parser.add_argument(f"--{name}", type=Path)
-    parser.add_argument("--budgets", default="256,512,1024,2048,4096,8192")
+    parser.add_argument(
+        "--accept-repairs", help="digest of the log of malformed labels of an unknown LoCoMo file"
+    )
+    parser.add_argument("--slices", action="store_true", help="also conversations made from LoCoMo")
+    parser.add_argument(
+        "--ranker-folds",
+        action="store_true",
+        help="ask each conversation with a ranker that was trained on the others",
+    )
+    parser.add_argument("--budgets", type=_numbers, default="256,512,1024,2048,4096,8192")
+    parser.add_argument("--slice-budgets", type=_numbers, default="512,1024,2048")
     parser.add_argument("--systems", default="", help="names, comma-separated; all by default")
+    parser.add_argument("--every", type=int, default=1, help="ask every n-th question only")
+    parser.add_argument("--vectors", type=Path, help="keep vectors in this file between runs")
     parser.add_argument("--json", type=Path, help="write the figures to this file")
     return parser
 
 
-def main(arguments: Sequence[str] | None = None) -> int:
-    """Run the ladder; returns 0, or 2 when an argument or a file is missing."""
+def _checked(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser = _parser()
     options = parser.parse_args(arguments)
     if options.implicit and not options.haystack:
         parser.error("--implicit needs --haystack, the LoCoMo file that its items name")
     if options.needles and not options.record:
         parser.error("--needles needs --record, the LongMemEval record that they are about")
-    chosen = suites(options)
-    if not chosen:
+    if options.slices and not options.locomo:
+        parser.error("--slices needs --locomo, the file that they are made from")
+    if not (options.locomo or options.realtalk or options.implicit or options.needles):
         parser.error("name at least one data file")
-    budgets = [int(budget) for budget in options.budgets.split(",")]
+    if options.every < 1 or min(*options.budgets, *options.slice_budgets) < 1:
+        parser.error("budgets and --every are counts of at least 1")
+    return options
+
+
+def run(options: argparse.Namespace, bench: Bench, folder: Path) -> dict[str, Any]:
+    """Return the record of a whole run; ledgers go to ``folder``."""
+    started = time.process_time()
+    chosen = suites(options)
+    folds = None
+    if options.ranker_folds:
+        if bench.encoder is None:
+            raise LadderError("--ranker-folds: no encoder, install evicortex[local]")
+        folds = Folds(training_cases(development(options), bench.encoder, folder))
+        folds.meet(each for suite in chosen for each, _ in suite.conversations)
     names = [name for name in options.systems.split(",") if name]
+    rungs = ladder(names, bench, folds)
+    ranker = _ranker_record()
+    found: list[dict[str, Any]] = []
+    for number, suite in enumerate(chosen):
+        on_slice = {name: rung for name, rung in rungs.items() if name in ON_SLICES}
+        some = on_slice if suite.is_slice else rungs
+        budgets = options.slice_budgets if suite.is_slice else options.budgets
+        each = report(suite, some, budgets, folder / str(number))
+        told = notes(suite, ranker, folds=folds is not None, every=options.every)
+        found.append({**each, "notes": told})
+    return {
+        "version": metadata.version("evicortex"),
+        "git_commit": git_commit(Path(__file__).parent),
+        "libraries": versions(),
+        "token_counter": bench.counter.identity,
+        "encoder": None if bench.encoder is None else bench.encoder.identity,
+        "ranker": {**ranker, "folds": None if folds is None else folds.record()},
+        "systems": {name: plain(rung.configuration) for name, rung in rungs.items()},
+        "cpu_s": time.process_time() - started,
+        "suites": found,
+    }
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run the ladder; returns 0, or 2 for arguments or files that cannot be used."""
+    options = _checked(arguments)
+    bench = Bench(make_counter(), SharedEncoder.local(), settings=Settings.from_environment())
+    if bench.encoder is not None and options.vectors:
+        bench.encoder.keep_in(options.vectors)
     with tempfile.TemporaryDirectory() as name:
-        folder = Path(name)
-        with EviCortex.open(folder / "counter.db", embedder=None) as cortex:
-            counter = cortex.token_counter
-        encoder = SharedEncoder.local()
-        systems = ladder(names, counter.count, encoder)
-        found: dict[str, Any] = {
-            "token_counter": counter.identity,
-            "encoder": None if encoder is None else encoder.identity,
-            "budgets": budgets,
-            "suites": [report(suite, systems, budgets, folder) for suite in chosen],
-        }
-    print(f"tokens {counter.identity}\nencoder {found['encoder']}\n")
-    print("\n\n".join(render(each, budgets) for each in found["suites"]))
+        try:
+            found = run(options, bench, Path(name))
+        except (DatasetError, LadderError) as error:
+            print(error, file=sys.stderr)
+            return 2
+        finally:
+            if bench.encoder is not None:
+                bench.encoder.close()
+    print(f"evicortex {found['version']}, commit {found['git_commit']}")
+    print(f"tokens {found['token_counter']}\nencoder {found['encoder']}\n")
+    print("\n\n\n".join(map(render, found["suites"])))
+    print(f"\n{found['cpu_s'] / 60:.1f} CPU minutes")
     if options.json:
-        options.json.write_text(json.dumps(found, indent=2), encoding="utf-8")
+        options.json.write_text(json.dumps(found, indent=1) + "\n", encoding="utf-8")
     return 0
 
 

@@ -22,7 +22,8 @@ from typing import Any
 from benchmarks.datasets import locomo
 from benchmarks.datasets.base import Dataset, Turn
 from benchmarks.metrics.intervals import bootstrap, paired
-from benchmarks.run_recall import answerable_suite, measure
+from benchmarks.recall_measure import measure
+from benchmarks.recall_suites import answerable_suite
 from benchmarks.systems.base import System
 from benchmarks.systems.bm25 import BM25
 from benchmarks.systems.evicortex import EviCortexSystem
@@ -34,7 +35,7 @@ DEFAULT_DATA = Path("../shared/data/locomo/locomo_dev6.json")
 
 def recall_report(dataset: Dataset, count: Callable[[str], int], folder: Path) -> dict[str, Any]:
     """Compare plain BM25 with EviCortex without a model, paired by question."""
-    suite = answerable_suite(dataset, left_out="adversarial")
+    suite = answerable_suite(dataset)
     clusters = [
         conversation.conversation_id
         for conversation, queries in suite.conversations
@@ -174,7 +175,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return 2
     dataset = locomo.load(options.data)
     turns = [turn for conversation in dataset.conversations for turn in conversation.turns]
-    suite = answerable_suite(dataset, left_out="adversarial")
+    suite = answerable_suite(dataset)
     asked = [query.text for _, queries in suite.conversations for query in queries]
     questions = random.Random(1).sample(asked, min(200, len(asked)))
     with tempfile.TemporaryDirectory() as name:

@@ -31,7 +31,10 @@ class Source:
 
 @dataclass(frozen=True, slots=True)
 class Turn:
-    """One message. ``turn_id`` is unique within its conversation; times are aware UTC."""
+    """One message. ``turn_id`` is unique within its conversation; times are aware UTC.
+
+    ``actor`` is empty where nobody is named.
+    """
 
     turn_id: str
     session: str

@@ -86,6 +86,11 @@ def day(at: datetime | None) -> str:
     return "undated" if at is None else f"{at.day} {at:%B %Y}"
 
 
+def said(turn: Turn, text: str) -> str:
+    """Return the text after its speaker's name, where there is one."""
+    return f"{turn.actor}: {text}" if turn.actor else text
+
+
 def serialize(turns: Sequence[Turn]) -> str:
     """Render turns as EviCortex renders them: fenced, dated once a session, each one cited."""
     if not turns:
@@ -97,7 +102,7 @@ def serialize(turns: Sequence[Turn]) -> str:
             lines.append(f"## {day(turn.occurred_at)}")
             opened = turn.session
         text = "\n  ".join(turn.text.splitlines())
-        lines.append(f"[E{number}] {turn.actor}: {text}")
+        lines.append(f"[E{number}] {said(turn, text)}")
     lines.append("</memory>")
     return "\n".join(lines)
 
@@ -163,7 +168,7 @@ class _Packing:
         if known and held is None:
             return
         spans = None if piece.span is None else merged((*(held or ()), piece.span))
-        line = self._count(f"{turn.actor}: {shown_text(turn, spans)}\n")
+        line = self._count(f"{said(turn, shown_text(turn, spans))}\n")
         cost = line - self._lines.get(turn.turn_id, 0)
         header = (turn.session, day(turn.occurred_at))
         if not known:

@@ -72,7 +72,7 @@ class EviCortexSystem:
     def _draft(self, turn: Turn) -> EvidenceDraft:
         return EvidenceDraft(
             content=turn.text,
-            actor=turn.actor if self._named else SOMEBODY,
+            actor=(turn.actor or None) if self._named else SOMEBODY,
             role=turn.role,
             session=turn.session,
             external_id=turn.turn_id,
