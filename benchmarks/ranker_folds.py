@@ -38,41 +38,39 @@ def training_cases(found: Sequence[Source], encoder: SharedEncoder, folder: Path
 
 
 class Folds:
-    """Trains on demand, once for each set of conversations that must be left out."""
+    """Trains one ranker for each development conversation that is met, or of which one is made."""
 
     def __init__(self, every: Sequence[Case], recipe: Recipe | None = None) -> None:
         self._every = every
         self._recipe = recipe or Recipe()
-        self._trained = {
+        self._known = {
             case.conversation.conversation_id: frozenset(case.conversation.turns) for case in every
         }
-        self._rankers: dict[str, Ranker] = {}
-        self._left_out: dict[str, str | None] = {}
+        self._trained: dict[str, Ranker] = {}
+        self._rankers: dict[str, Ranker | None] = {}
 
     def meet(self, conversations: Iterable[Conversation]) -> None:
-        """Take note of conversations that will be asked about."""
+        """Train what is needed to ask about these conversations."""
         for conversation in conversations:
-            self._left_out[conversation.conversation_id] = self._origin(conversation)
+            origin = self._origin(conversation)
+            found = None if origin is None else self._without(origin)
+            self._rankers[conversation.conversation_id] = found
 
     def _origin(self, conversation: Conversation) -> str | None:
-        if conversation.conversation_id in self._trained:
+        if conversation.conversation_id in self._known:
             return conversation.conversation_id
         turns = frozenset(conversation.turns)
-        return next((name for name, known in self._trained.items() if known <= turns), None)
+        return next((name for name, known in self._known.items() if known <= turns), None)
+
+    def _without(self, name: str) -> Ranker:
+        if name not in self._trained:
+            others = [c.example for c in self._every if c.conversation.conversation_id != name]
+            self._trained[name] = fit(others, self._recipe)
+        return self._trained[name]
 
     def ranker(self, conversation_id: str) -> Ranker | None:
         """Return the ranker for a conversation that was met; ``None`` is the bundled one."""
-        left_out = self._left_out[conversation_id]
-        if left_out is None:
-            return None
-        if left_out not in self._rankers:
-            examples = [
-                case.example
-                for case in self._every
-                if case.conversation.conversation_id != left_out
-            ]
-            self._rankers[left_out] = fit(examples, self._recipe)
-        return self._rankers[left_out]
+        return self._rankers[conversation_id]
 
     def record(self) -> dict[str, Any]:
         """Return how the rankers were trained."""
