@@ -275,10 +275,6 @@ def test_each_conversation_is_asked_with_a_ranker_that_has_not_seen_it(tmp_path:
     sliced = replace(known[1], turns=tuple(replace(t, actor="") for t in known[1].turns))
     stranger = replace(known[2], conversation_id="x", turns=known[2].turns[:9])
     folds.meet([*known, derived, sliced, stranger])
-    alone = ranker_folds.Folds(
-        [case for case in every if case.conversation is not known[0]], Recipe(epochs=1, places=(2,))
-    )
-    alone.meet([replace(stranger, conversation_id="z")])
     assert folds.ranker("d") is folds.ranker("a")
     assert folds.ranker("b") is not folds.ranker("a")
     assert folds.ranker("x") is None
