@@ -13,7 +13,7 @@ from benchmarks.systems.catalog import ABLATION_BASE
 
 RESAMPLES = 2_000
 HEADLINES = {"locomo-plus": "any"}
-REFERENCES = ("hybrid chunks", "BM25 + hashing diagnostic", "bm25")
+REFERENCES = ("hybrid chunks", "BM25 + hashing diagnostic", "rrf-k60", "bm25")
 CROSSED = (
     ("evicortex", "turns under the hybrid's retriever"),
     ("chunks under evicortex's retriever", "hybrid chunks"),

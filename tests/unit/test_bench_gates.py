@@ -124,6 +124,22 @@ def test_the_comparison_needs_a_difference_by_conversation_and_unseen_data_or_no
     assert ("its ranker was trained" in gate.wording) == (status == "passed" and not fields)
 
 
+def test_the_comparison_is_with_the_strongest_on_every_data_set(tmp_path):
+    records = compared(most, most, few)
+    records += [record("rrf-k60", q, most(q)) for q in range(40)]
+    write_run(tmp_path / "a" / "run", records)
+    gate = by_key(tmp_path / "a")["external"]
+    assert gate.status == "failed"
+    assert "+0.0 [+0.0, +0.0] points to rrf-k60" in gate.figure
+    both = compared(most, most, few)
+    both += [replace(r, suite="realtalk") for r in compared(few, few, few)]
+    write_run(tmp_path / "b" / "run", both, suites=("locomo", "realtalk"))
+    gate = by_key(tmp_path / "b")["external"]
+    assert gate.status == "failed"
+    assert "locomo: +45.0" in gate.figure
+    assert "realtalk: +0.0" in gate.figure
+
+
 def test_the_comparison_says_when_the_ranker_was_never_off(tmp_path):
     records = [r for r in compared(most, most, few) if r.system != "evicortex, ranker off"]
     write_run(tmp_path / "run", records)
