@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 
-from benchmarks import gate_checks, tables
+from benchmarks import gate_checks, gate_evidence, tables
 from benchmarks.gate_checks import (
     COMPARATOR,
     CURVE,
@@ -120,12 +120,12 @@ GATES_OF_B_IN_C: Sequence[Entry] = (
         "No memory, full history, oracle, dense, released retriever",
         gate_checks.controls_present,
     ),
-    ("shared-reader", C, "A shared reader with its exact tokenizer", gate_checks.shared_reader),
+    ("shared-reader", C, "A shared reader with its exact tokenizer", gate_evidence.shared_reader),
 )
 """Gates that both documents ask for."""
 
 GATES_C: Sequence[Entry] = (
-    ("semantic-smoke", C, "The pinned semantic path runs end to end", gate_checks.smoke),
+    ("semantic-smoke", C, "The pinned semantic path runs end to end", gate_evidence.smoke),
     (
         "official-longmemeval-s",
         C,
@@ -139,15 +139,25 @@ GATES_C: Sequence[Entry] = (
         gate_checks.cross_encoder,
     ),
     ("calibrated-refusal", C, "Refusal calibrated on a development split", gate_checks.calibrated),
-    ("ann-scale", C, "ANN recall against exact cosine at 10k and 100k", gate_checks.ann_scale),
+    ("ann-scale", C, "ANN recall against exact cosine at 10k and 100k", gate_evidence.ann_scale),
 )
 
 GATES_B: Sequence[Entry] = (
     ("synthetic-curves", B, "Five seeds at 512 to 8k tokens", gate_checks.synthetic_curves),
-    ("vector-scale", B, "1k and 10k exact scan, 100k crossover", gate_checks.vector_scale),
-    ("extraction", B, "Extraction accuracy and cost, apart from retrieval", gate_checks.extraction),
+    ("vector-scale", B, "1k and 10k exact scan, 100k crossover", gate_evidence.vector_scale),
+    (
+        "extraction",
+        B,
+        "Extraction accuracy and cost, apart from retrieval",
+        gate_evidence.extraction,
+    ),
     ("crossover", B, "Representation and retriever crossed, paired", gate_checks.crossed),
-    ("equal-tuning", B, "The comparator is tuned as often as EviCortex", gate_checks.tuned_equally),
+    (
+        "equal-tuning",
+        B,
+        "The comparator is tuned as often as EviCortex",
+        gate_evidence.tuned_equally,
+    ),
     (
         "external",
         B,
