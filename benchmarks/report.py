@@ -131,7 +131,7 @@ def _evidence(folder: Path, *, drawn: bool) -> list[str]:
         parts += ["<h2>Exact search over size</h2>", render(evidence_tables.scale_table(record))]
         parts += [_image(plots.scan_over_size(record), "exact search over size")] if drawn else []
     found = sorted((folder / "extraction").glob("*.json"))
-    sets = [each for path in found for each in json.loads(path.read_text("utf-8"))["data"]]
+    sets = [each for path in found for each in json.loads(path.read_text("utf-8")).get("data", ())]
     if sets:
         parts += [
             "<h2>Extraction, apart from retrieval</h2>",

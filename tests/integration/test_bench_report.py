@@ -170,6 +170,7 @@ def test_seeds_stand_together_and_what_is_measured_apart_has_its_sections(tmp_pa
     made = runner.run(parse(table, tmp_path), say=lambda line: None)
     evidence = tmp_path / "evidence"
     (evidence / "extraction").mkdir(parents=True)
+    (evidence / "extraction" / "claims.json").write_text('{"suites": {}}', encoding="utf-8")
     (evidence / "extraction" / "a.json").write_text(
         json.dumps({"data": [extracted()]}), encoding="utf-8"
     )
