@@ -44,7 +44,8 @@ class OpenAICompatibleExtractor:
     not the JSON asked for is an ``ExtractionError`` and never "no facts". Texts longer than
     ``window_characters`` are sent in windows of whole sentences; each window is its own request,
     and no request knows of another, so that nothing in one can change what is read from another.
-    Requests are repeated on transport faults only.
+    Requests are repeated on transport faults only. ``usage`` is of the evidence alone, but for
+    ``retries``: those that the client made meanwhile, for whomever.
 
     By default earlier turns are not shown, and an extraction depends on its own evidence alone.
     With ``previous_turns`` every window is read twice, without them and with them. What is read
