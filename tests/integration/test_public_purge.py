@@ -538,3 +538,13 @@ def test_verify_sees_a_forged_file(told, tmp_path, change):
             assert report.problems
     except errors.CorruptLedgerError:
         pass
+
+
+def test_what_is_remembered_of_texts_is_forgotten_too(tmp_path):
+    with EviCortex.open(tmp_path / "m.db", embedder=None) as cortex:
+        texts = [f"The boat number {n} is blue. It lies in Porto. I like it." for n in range(30)]
+        receipts = [cortex.remember("a", text) for text in texts]
+        cortex.recall("a", "Which boat is blue?", budget_tokens=150)
+        assert cortex._open.pieces.cache_info().currsize > 0
+        cortex.purge("a", evidence_id=receipts[0].evidence_id)
+        assert cortex._open.pieces.cache_info().currsize == 0

@@ -32,17 +32,16 @@ def forms(
     room=50,
     first=False,
     budget=100,
-    known=(),
     similarities=None,
+    pieces_of=pieces,
     **policy,
 ):
     usual = {"whole_share": 0.35, "first_share": 1 / 3, "later_share": 0.1}
-    cutter = Cutter(CuttingPolicy(**(usual | policy)), QUERY, budget, words)
+    cutter = Cutter(CuttingPolicy(**(usual | policy)), QUERY, budget, words, pieces_of)
     return list(
         cutter.forms(
             content,
             unit or Span(0, len(content)),
-            known=known,
             similarities=similarities or {},
             used=used,
             room=room,
@@ -107,9 +106,8 @@ def test_similarities_of_pieces_decide_if_given():
     assert forms(used=90, similarities={NICE: 1.0})[0] == (NICE,)
 
 
-def test_known_pieces_are_used_as_they_are():
-    known = pieces(TEXT)[:2]
-    assert forms(used=90, known=known) == [(MOVED,)]
+def test_pieces_that_are_remembered_are_used_as_they_are():
+    assert forms(used=90, pieces_of=lambda text: pieces(text)[:2]) == [(MOVED,)]
 
 
 def test_only_pieces_of_the_unit_are_offered():

@@ -303,6 +303,7 @@ def _packed(rooms: Rooms, question: Question, found: _Found, budget: int) -> Con
         query=PackQuery(question.text, found.ranking.lexical.idf),
         nothing_because=_nothing_because(found.sight),
         times=times_of(rooms, found.sight.tx, found.sight.ns) if question.show_times else None,
+        pieces_of=rooms.pieces,
     )
     return ContextPack(
         text=packed.text,

@@ -7,7 +7,7 @@ from collections import OrderedDict
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from functools import partial
+from functools import lru_cache, partial
 
 from evicortex.errors import InputError
 from evicortex.ledger import Ledger, LedgerOptions
@@ -16,6 +16,7 @@ from evicortex.policy.aliases import Address, addresses
 from evicortex.policy.claim_shares import ClaimSimilarity
 from evicortex.policy.fusion import FusionWeights
 from evicortex.policy.packing import PackingPolicy
+from evicortex.policy.pieces import pieces
 from evicortex.policy.query import QueryPolicy
 from evicortex.policy.ranking import Ranker
 from evicortex.policy.ranking_features import TURN_LOOKS, turn_looks
@@ -38,6 +39,9 @@ from evicortex.validation import (
     CheckedTokenCounter,
 )
 from evicortex.validity import DEFAULT_ORDER, AuthorityOrder, PredicateRegistry, to_utc
+
+_TEXTS_KEPT_IN_PIECES = 4_096
+"""Texts whose pieces are remembered: what is asked about tends to be asked about again."""
 
 
 class SystemClock:
@@ -144,6 +148,7 @@ class Rooms:
         )
         self.addresses: TextNotes[Address] = TextNotes(address_notes)
         self.looks = TextNumbers(turn_looks, len(TURN_LOOKS))
+        self.pieces = lru_cache(maxsize=_TEXTS_KEPT_IN_PIECES)(pieces)
         self.ranker: Ranker | None = None
         """Another ranker than the bundled one."""
         self.claim_words = ClaimWordsCache()
@@ -177,6 +182,7 @@ class Rooms:
         self.resident.drop()
         self.addresses.close()
         self.looks.close()
+        self.pieces.cache_clear()
         self.claim_words.close()
         self.people.clear()
         self.ledger.close()

@@ -6,7 +6,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 
-from evicortex.policy.pieces import Piece
 from evicortex.types import ChannelScore, Claim, Evidence, Span
 
 
@@ -17,8 +16,7 @@ class PackCandidate:
     ``span`` is the passage that was ranked; ``None`` means the whole evidence. Several
     candidates may name passages of one evidence: they share its line. ``superseded_by`` holds
     the claims that replaced what it says. ``excluded`` means that the query rules it out.
-    ``pieces`` are those of its whole text, if they are known already (``pieces.pieces``), and
-    ``similarities`` their similarities to the query, by span. ``neighbours`` are the turns right before and after it.
+    ``similarities`` are those of its pieces to the query, by span. ``neighbours`` are the turns right before and after it.
     """
 
     evidence: Evidence
@@ -29,7 +27,6 @@ class PackCandidate:
     superseded_by: tuple[Claim, ...] = ()
     excluded: bool = False
     span: Span | None = None
-    pieces: tuple[Piece, ...] = ()
     similarities: Mapping[Span, float] = field(default_factory=dict)
     neighbours: tuple[PackCandidate, ...] = ()
 

@@ -15,6 +15,7 @@ from evicortex.policy.pieces import (
     PackQuery,
     Piece,
     PieceScorer,
+    PiecesOf,
     PieceWeights,
     pieces,
     pieces_within,
@@ -55,25 +56,29 @@ _WHOLE_CHARACTERS: Final = 20_000
 class Cutter:
     """Offers for each unit (a turn, or a passage of one) what to show of it.
 
-    ``tokens`` counts a text, ``budget`` is in tokens. One cutter serves one pack: it remembers
-    the pieces of the texts that it has seen.
+    ``tokens`` counts a text, ``budget`` is in tokens, ``pieces_of`` returns the pieces of a text.
+    One cutter serves one pack.
     """
 
     def __init__(
-        self, policy: CuttingPolicy, query: PackQuery, budget: int, tokens: Callable[[str], int]
+        self,
+        policy: CuttingPolicy,
+        query: PackQuery,
+        budget: int,
+        tokens: Callable[[str], int],
+        pieces_of: PiecesOf = pieces,
     ) -> None:
         self._policy = policy
         self._scorer = PieceScorer(query, policy.weights)
         self._budget = budget
         self._tokens = tokens
-        self._pieces: dict[str, tuple[Piece, ...]] = {}
+        self._pieces_of = pieces_of
 
     def forms(
         self,
         content: str,
         unit: Span,
         *,
-        known: Sequence[Piece],
         similarities: Mapping[Span, float],
         used: int,
         room: int,
@@ -81,8 +86,7 @@ class Cutter:
     ) -> Iterator[tuple[Span, ...]]:
         """Yield what to show of ``unit``: first what is best, then what is shorter.
 
-        ``known`` are the pieces of ``content``, if they are known, with their ``similarities``.
-        ``used`` tokens of the budget are taken by what ranks above, about ``room`` tokens are
+        ``similarities`` are those of its pieces to the query, where they are known. ``used`` tokens of the budget are taken by what ranks above, about ``room`` tokens are
         left; ``first`` says that nothing ranks above. Each form is ranges of ``content`` in
         order; there may be none.
         """
@@ -94,7 +98,7 @@ class Cutter:
         cap = self._cap(first=first)
         if limit is None and self._within(cap, content, unit):
             yield (unit,)
-        parts = self._parts(content, unit, known)
+        parts = self._parts(content, unit)
         if limit is not None and len(parts) <= limit and self._within(cap, content, unit):
             yield (unit,)
         ranked = self._ranked(parts, similarities)
@@ -121,8 +125,8 @@ class Cutter:
         share = policy.first_share if first else policy.later_share
         return max(policy.long_turn, share * self._budget)
 
-    def _parts(self, content: str, unit: Span, known: Sequence[Piece]) -> tuple[Piece, ...]:
-        if not known and len(content) > _WHOLE_CHARACTERS:
+    def _parts(self, content: str, unit: Span) -> tuple[Piece, ...]:
+        if len(content) > _WHOLE_CHARACTERS:
             alone = pieces(content[unit.start : unit.end])
             return tuple(
                 piece._replace(
@@ -130,9 +134,7 @@ class Cutter:
                 )
                 for piece in alone
             )
-        if not known and content not in self._pieces:
-            self._pieces[content] = pieces(content)
-        return pieces_within(content, known or self._pieces[content], unit)
+        return pieces_within(content, self._pieces_of(content), unit)
 
     def _ranked(self, parts: Sequence[Piece], similarities: Mapping[Span, float]) -> list[Span]:
         scored = [

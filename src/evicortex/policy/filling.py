@@ -215,7 +215,6 @@ class Filling:
         return self._cutter.forms(
             candidate.evidence.content,
             unit,
-            known=candidate.pieces,
             similarities=candidate.similarities,
             used=self.used,
             room=room,

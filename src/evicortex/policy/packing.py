@@ -20,7 +20,7 @@ from evicortex.policy.duplicates import without_duplicates
 from evicortex.policy.filling import CHARACTERS_PER_TOKEN, Costs, Filling, TimesOf
 from evicortex.policy.neighbours import NeighbourPolicy, with_neighbours
 from evicortex.policy.page import Page
-from evicortex.policy.pieces import PackQuery
+from evicortex.policy.pieces import PackQuery, PiecesOf, pieces
 from evicortex.policy.rendering import (
     CITATION_ESCAPED,
     CLOSING,
@@ -97,19 +97,20 @@ def pack(
     query: PackQuery | None = None,
     nothing_because: NothingBecause = "no_match",
     times: TimesOf | None = None,
+    pieces_of: PiecesOf = pieces,
 ) -> PackedText:
     """Pack ``candidates`` (best first) into at most ``budget`` tokens.
 
     ``query`` chooses the sentences where items are cut; ``nothing_because`` says why there are
     no candidates when there are none. ``times`` returns the times that an evidence names, to be
-    shown after its text; ``None`` shows none.
+    shown after its text; ``None`` shows none. ``pieces_of`` returns the pieces of a text.
 
     Raises:
         BudgetError: ``budget`` is not an integer from 0 to 1,000,000.
     """
     compiler = _Compiler(checked_budget(budget), counter, policy or PackingPolicy(), times)
     wanted = compiler.choose(candidates)
-    page = compiler.compile(wanted, query or PackQuery())
+    page = compiler.compile(wanted, query or PackQuery(), pieces_of)
     diagnostics = []
     if not page.entries:
         diagnostics.append(compiler.why_empty(wanted, nothing_because))
@@ -176,11 +177,13 @@ class _Compiler:
             OmittedItem(evidence.evidence_id, evidence.external_id, reason, tokens, of),
         )
 
-    def compile(self, wanted: Sequence[PackCandidate], query: PackQuery) -> Page:
+    def compile(
+        self, wanted: Sequence[PackCandidate], query: PackQuery, pieces_of: PiecesOf
+    ) -> Page:
         """Return the fullest page within the budget that a few passes find."""
         cutter = None
         if self._policy.cut:
-            cutter = Cutter(self._policy.cutting, query, self._budget, self._costs.of)
+            cutter = Cutter(self._policy.cutting, query, self._budget, self._costs.of, pieces_of)
         limit = self._budget
         best = Page([], self._counter)
         overfull: Filling | None = None

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
@@ -31,6 +31,9 @@ class Piece(NamedTuple):
 
 PIECES = "pieces-1"
 """Names what ``piece_spans`` does: another name for every change of a result."""
+
+PiecesOf = Callable[[str], tuple[Piece, ...]]
+"""Returns the pieces of a text, as ``pieces`` does; it may remember them."""
 
 _CAPTION = re.compile(r"\[image: [^\]\n]*\]")
 
