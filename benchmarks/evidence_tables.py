@@ -6,7 +6,19 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from benchmarks import tuning
+from benchmarks.gates import Gate
 from benchmarks.tables import NOT_ASKED, Table
+
+
+def gates_table(found: Sequence[Gate]) -> Table:
+    """Return every gate with its figure and the record that decided it."""
+    rows = [
+        (gate.key, gate.document, gate.question, gate.status, gate.figure, gate.record)
+        for gate in found
+    ]
+    columns = ("gate", "document", "asks for", "state", "figure", "record")
+    note = "decided by the records in this folder; what a gate does not allow is not claimed"
+    return Table("Gates", note, columns, tuple(rows))
 
 
 def scale_table(record: Mapping[str, Any]) -> Table:

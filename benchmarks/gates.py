@@ -194,11 +194,15 @@ def render(gates: Sequence[Gate]) -> str:
         lines.append(f"{gate.status:8} {gate.document:12} {gate.key:24} {gate.question}")
         if gate.figure:
             lines.append(f"{'':22}{gate.figure} [{gate.record}]")
-    lines += ["", "Allowed wording:"]
-    lines += [f"- {gate.wording}" for gate in gates if gate.wording]
+    return "\n".join([*lines, "", "Allowed wording:", *(f"- {each}" for each in wording(gates))])
+
+
+def wording(gates: Sequence[Gate]) -> list[str]:
+    """Return the sentences that the gates allow."""
+    found = [gate.wording for gate in gates if gate.wording]
     if not any(gate.key == "efficiency" and gate.status == "passed" for gate in gates):
-        lines.append('- "More efficient than RAG" remains an unverified research hypothesis.')
-    return "\n".join(lines)
+        found.append('"More efficient than RAG" remains an unverified research hypothesis.')
+    return found
 
 
 CLAIMS: Sequence[tuple[str, str]] = (

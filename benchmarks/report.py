@@ -12,7 +12,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from benchmarks import evidence_tables, plots, tables, tuning
+from benchmarks import evidence_tables, gates, plots, tables, tuning
 from benchmarks.results import Ingest, Record, read_ingests, read_manifest, read_records
 
 STYLE = """
@@ -123,8 +123,14 @@ def _about(manifests: Sequence[dict[str, Any]], suites: Sequence[str]) -> str:
 
 
 def _evidence(folder: Path, *, drawn: bool) -> list[str]:
-    """Return the sections of what is measured apart from the runs."""
-    parts = []
+    """Return the gates, and the sections of what is measured apart from the runs."""
+    found_gates = gates.evaluate(folder)
+    said = "".join(f"<li>{html.escape(line)}</li>" for line in gates.wording(found_gates))
+    parts = [
+        "<h2>What may be said</h2>",
+        f"<ul>{said}</ul>",
+        render(evidence_tables.gates_table(found_gates)),
+    ]
     scale = folder / "vector-scale.json"
     if scale.is_file():
         record = json.loads(scale.read_text(encoding="utf-8"))

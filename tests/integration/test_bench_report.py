@@ -179,11 +179,12 @@ def test_seeds_stand_together_and_what_is_measured_apart_has_its_sections(tmp_pa
     assert run_vector_scale.main([*words, str(evidence / "vector-scale.json")]) == 0
     report.write([made], tmp_path / "a.html", evidence=evidence)
     page = (tmp_path / "a.html").read_text("utf-8")
-    for title in ("Exact search over size", "Claims from raw text", "Trials"):
+    for title in ("Exact search over size", "Claims from raw text", "Trials", "Gates"):
         assert f"<h3>{title}</h3>" in page
     assert "50.0 [40.0, 60.0] (5/10)" in page
     assert "<td>changes 3, right 2</td><td>–</td>" in page
     assert "3 of 3" in page
+    assert "remains an unverified research hypothesis" in page
     assert "<h2>synthetic, 2 seeds together</h2>" in page
     assert "synthetic, seed 0: recall within a budget" in page
     assert re.search(r"n = \d+ in 2 conversations", page)
