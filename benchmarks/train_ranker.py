@@ -199,7 +199,9 @@ def record(
 ) -> dict[str, Any]:
     """Return the training record without figures."""
     return {
-        "version": 1,
+        "version": ranking.VERSION,
+        "share": ranking.SHARE,
+        "clip": ranking.CLIP,
         "weights_sha256": hashlib.sha256(weights).hexdigest(),
         "features": list(NAMES),
         "normalisation": f"(x - mean) / deviation, clipped to {ranking.CLIP} deviations",

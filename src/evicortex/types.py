@@ -468,6 +468,7 @@ class Capabilities:
     channels: Mapping[str, bool]
     embedder: Mapping[str, Any] | None
     extractor: Mapping[str, Any] | None
+    ranker: Mapping[str, Any] | None
     reranker: Mapping[str, Any] | None
     token_counter: Mapping[str, Any]
     sqlite_version: str

@@ -540,11 +540,22 @@ def test_verify_sees_a_forged_file(told, tmp_path, change):
         pass
 
 
-def test_what_is_remembered_of_texts_is_forgotten_too(tmp_path):
-    with EviCortex.open(tmp_path / "m.db", embedder=None) as cortex:
+def test_what_is_remembered_of_texts_is_forgotten_by_every_reader(tmp_path):
+    def asked(cortex):
+        cortex.recall("a", "Which boat is blue?", budget_tokens=150)
+        with cortex._open.ledger.read() as tx:
+            rows = cortex._open.resident.get(tx.connection, tx.namespace("a").namespace_id)
+        return cortex._open.pieces.of(rows.namespace_id, rows.generation)
+
+    with (
+        EviCortex.open(tmp_path / "m.db", embedder=None) as cortex,
+        EviCortex.open(tmp_path / "m.db", embedder=None) as other,
+    ):
         texts = [f"The boat number {n} is blue. It lies in Porto. I like it." for n in range(30)]
         receipts = [cortex.remember("a", text) for text in texts]
-        cortex.recall("a", "Which boat is blue?", budget_tokens=150)
-        assert cortex._open.pieces.cache_info().currsize > 0
+        before = asked(cortex), asked(other)
+        assert all(each.cache_info().currsize > 0 for each in before)
+        assert asked(other) is before[1]
         cortex.purge("a", evidence_id=receipts[0].evidence_id)
-        assert cortex._open.pieces.cache_info().currsize == 0
+        assert asked(cortex) is not before[0]
+        assert asked(other) is not before[1]

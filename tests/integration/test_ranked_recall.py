@@ -1,8 +1,10 @@
 """The learned ranker inside a recall: on, off, replayed, and blind to what may not be seen."""
 
+import json
 from collections.abc import Mapping
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
+from importlib import resources
 from pathlib import Path
 
 import pytest
@@ -10,6 +12,7 @@ import pytest
 from evicortex import EviCortex, EvidenceDraft, Settings
 from evicortex.pipeline.wiring import RoomOptions
 from evicortex.policy.fusion import FusionWeights
+from evicortex.policy.ranking import RECORD, VERSION
 from evicortex.testing import DeterministicEmbedder
 
 WORDS = "cat garden water boat piano bread letter winter market train lemon window".split()
@@ -55,6 +58,19 @@ def ledger(tmp_path: Path) -> Path:
 
 
 QUESTION = "What did Ann say about the piano and the boat?"
+
+
+@pytest.mark.parametrize("on", [True, False])
+def test_what_is_on_and_what_it_did_is_said(ledger: Path, *, on: bool) -> None:
+    with EviCortex.open(
+        ledger, embedder=DeterministicEmbedder(8), settings=settings(ranker=on)
+    ) as cortex:
+        said = cortex.capabilities().ranker
+        assert (said is not None) is on
+        if said is not None:
+            record = json.loads(resources.files("evicortex.policy").joinpath(RECORD).read_text())
+            assert said == {"version": VERSION, "weights_sha256": record["weights_sha256"]}
+        assert cortex.recall("a", QUESTION, budget_tokens=200).trace["ranker"] is on
 
 
 def test_the_ranker_corrects_scores_until_it_is_switched_off(ledger: Path) -> None:

@@ -165,6 +165,40 @@ def test_a_scan_cap_is_said_and_the_channel_stays_off(tmp_path: Path) -> None:
         assert "dense_turn" not in pack.trace["channels"]
 
 
+class Windowed(DeterministicEmbedder):
+    """Takes 20 characters at once, as a document or as a query."""
+
+    def embed(self, texts, *, input_type="document"):
+        if any(len(text) > 20 for text in texts):
+            raise TextTooLongError("more than 20 characters")
+        return super().embed(texts, input_type=input_type)
+
+    def windows(self, text: str) -> tuple[Span, ...]:
+        return tuple(Span(start, min(start + 20, len(text))) for start in range(0, len(text), 20))
+
+
+def test_the_scan_cap_counts_vectors_not_texts(tmp_path: Path) -> None:
+    settings = Settings(RoomOptions(semantic=SemanticOptions(scan_cap=5)))
+    with EviCortex.open(tmp_path / "m.db", embedder=Windowed(8), settings=settings) as cortex:
+        cortex.remember("a", "The cat sat on the mat. " * 10)
+        pack = cortex.recall("a", "cat", budget_tokens=500)
+        (said,) = [each for each in pack.diagnostics if each.code == "scan_cap_reached"]
+        assert said.details["vectors"] == 12
+
+
+@pytest.mark.parametrize(("length", "windows", "used"), [(30, 2, 2), (400, 20, 8)])
+def test_a_query_longer_than_the_encoder_takes_is_embedded_by_windows(
+    tmp_path: Path, length: int, windows: int, used: int
+) -> None:
+    with EviCortex.open(tmp_path / "m.db", embedder=Windowed(8)) as cortex:
+        cortex.remember("a", "I adopted a cat")
+        query = ("zzz " * 200)[:length]
+        pack = cortex.recall("a", query, budget_tokens=500)
+        (said,) = [each for each in pack.diagnostics if each.code == "semantic_query_windows"]
+        assert said.details == {"windows": windows, "used": used}
+        assert [item.text for item in pack.items] == ["I adopted a cat"]
+
+
 def test_purge_and_rebuild_and_vectors(tmp_path: Path) -> None:
     embedder = DeterministicEmbedder(8)
     with EviCortex.open(tmp_path / "m.db", embedder=embedder) as cortex:

@@ -8,7 +8,16 @@ import numpy as np
 import pytest
 
 from evicortex.errors import ModelIntegrityError
-from evicortex.policy.ranking import CONTEXT, SHARE, Ranker, bundled, read, written
+from evicortex.policy.ranking import (
+    CLIP,
+    CONTEXT,
+    SHARE,
+    VERSION,
+    Ranker,
+    bundled,
+    read,
+    written,
+)
 from evicortex.policy.ranking_features import NAMES
 
 WIDTH = len(NAMES)
@@ -65,7 +74,8 @@ def test_the_context_chooses_the_weights_by_its_raw_values() -> None:
 def files(model: Ranker) -> tuple[bytes, dict[str, object]]:
     weights = written(model)
     digest = hashlib.sha256(weights).hexdigest()
-    return weights, {"weights_sha256": digest, "features": list(NAMES)}
+    record = {"version": VERSION, "share": SHARE, "clip": CLIP}
+    return weights, {**record, "weights_sha256": digest, "features": list(NAMES)}
 
 
 def test_what_is_written_is_read_again_and_has_the_same_bytes_every_time() -> None:
@@ -88,6 +98,19 @@ def test_weights_for_other_features_are_refused() -> None:
     swapped = {**record, "features": [NAMES[1], NAMES[0], *NAMES[2:]]}
     with pytest.raises(ModelIntegrityError, match="other features"):
         read(weights, json.dumps(swapped).encode())
+
+
+@pytest.mark.parametrize(("key", "value"), [("version", 1), ("share", 0.5), ("clip", 4.0)])
+def test_a_record_of_another_version_is_refused(key, value) -> None:
+    weights, record = files(ranker())
+    with pytest.raises(ModelIntegrityError, match="train again"):
+        read(weights, json.dumps({**record, key: value}).encode())
+
+
+def test_weights_of_another_shape_are_refused() -> None:
+    weights, record = files(ranker(mean=np.zeros(3, np.float32)))
+    with pytest.raises(ModelIntegrityError, match="holds"):
+        read(weights, json.dumps(record).encode())
 
 
 def test_the_bundled_ranker_is_intact_and_small() -> None:

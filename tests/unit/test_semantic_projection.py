@@ -125,7 +125,6 @@ def test_several_parts_of_one_text_score_as_the_best(rooms: Rooms) -> None:
     assert view.present.tolist() == [True, False, False, False, False]
     assert view.means().shape == (5, 8)
     assert (view.means()[0] == view.matrix[0]).all()
-    assert view.scan.search(FIRST.embed_query("text 0/2"), 1)[0].row == 2
 
 
 def test_purged_items_are_not_stored(rooms: Rooms) -> None:

@@ -276,7 +276,7 @@ def capabilities_table(capabilities: Capabilities) -> RenderableType:
         (f"channel {one_line(name)}", "on" if on else "off")
         for name, on in capabilities.channels.items()
     ]
-    providers = ("embedder", "extractor", "reranker", "token_counter")
+    providers = ("embedder", "extractor", "ranker", "reranker", "token_counter")
     for name in providers:
         identity = getattr(capabilities, name)
         rows.append((name.replace("_", " "), _identity(identity) if identity else None))

@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
 
 from evicortex.pipeline.dense import DenseScores
 from evicortex.pipeline.opinions import opinions
-from evicortex.pipeline.ranking import corrected
-from evicortex.pipeline.sentences import SentenceScores
+from evicortex.pipeline.ranking import Closer, corrected
 from evicortex.pipeline.sight import Question, Sight
 from evicortex.pipeline.wiring import Rooms
 from evicortex.policy.fusion import ChannelWeights, best
@@ -36,8 +35,8 @@ class Ranking:
     weights: ChannelWeights
     lexical_factor: float
     literal: literal.LiteralHits | None = None
-    sentences: Mapping[int, SentenceScores] = field(default_factory=dict)
-    """What is known of the sentences of rows, by row; see ``sentence_scores``."""
+    closer: Closer | None = None
+    """What the learned ranker looked at; ``None`` when it changed nothing."""
     claim_words: Floats | None = None
     """The claims channel without vectors: what a verdict on support may rest on."""
 
@@ -55,9 +54,9 @@ def rank(
     scores = said.fused(sight)
     diagnostics = list(said.diagnostics)
     semantic = rooms.embedder is not None and rooms.embedder.profile.semantic
-    sentences: Mapping[int, SentenceScores] = {}
-    if semantic and rooms.options.fusion.ranker:
-        scores, sentences = corrected(rooms, sight, analysis, said, scores)
+    closer = None
+    if rooms.ranks_closer:
+        scores, closer = corrected(rooms, sight, analysis, said, scores)
     spoken = _spoken(channels, sight, semantic=semantic)
     found = None
     if analysis.literal is not None or not spoken.any():
@@ -83,7 +82,7 @@ def rank(
         said.weights,
         said.lexical_factor,
         found,
-        sentences,
+        closer,
         said.claims.words,
     )
 

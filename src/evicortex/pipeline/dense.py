@@ -7,18 +7,22 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from evicortex.errors import ProviderError
+from evicortex.errors import MissingExtraError, ProviderError, TextTooLongError
 from evicortex.pipeline.sight import Sight
 from evicortex.pipeline.wiring import Rooms
 from evicortex.projections.bm25 import Bm25Options, Layout
 from evicortex.projections.dense_windows import WindowLengths, window_scores
 from evicortex.projections.semantic import VectorView
 from evicortex.types import Diagnostic
+from evicortex.validation import CheckedEmbedder
 
 Float32 = npt.NDArray[np.float32]
 
 DENSE_WINDOW = Bm25Options(window_turns=1_000, window_tokens=40)
 """Windows of the dense channel: 40 estimated tokens a side, within the session."""
+
+_QUERY_WINDOWS = 8
+"""Of a longer query (about 4,000 tokens with the local encoder) the rest is left out, and said."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +47,7 @@ def dense_scores(rooms: Rooms, sight: Sight, text: str) -> DenseScores | None:
     """Score the allowed rows; ``None`` when no encoder is configured.
 
     A diagnostic encoder (``profile.semantic`` false) is used like any other, and says so; the
-    guard against its collisions is in ``evidence_guard``.
+    guard against its collisions is in ``channels``.
     """
     embedder = rooms.embedder
     if embedder is None:
@@ -65,23 +69,48 @@ def dense_scores(rooms: Rooms, sight: Sight, text: str) -> DenseScores | None:
             namespace=ns.name,
             missing=coverage.missing,
         )
-    if coverage.indexed > rooms.options.semantic.scan_cap:
+    if coverage.vectors > rooms.options.semantic.scan_cap:
         return _off(
             "scan_cap_reached",
-            f"{coverage.indexed} vectors exceed the scan cap of "
+            f"{coverage.vectors} vectors exceed the scan cap of "
             f"{rooms.options.semantic.scan_cap}; an incomplete scan is not exact, so the "
             "semantic channel is off",
-            vectors=coverage.indexed,
+            vectors=coverage.vectors,
             cap=rooms.options.semantic.scan_cap,
         )
     try:
-        query = embedder.embed_query(text)
-    except ProviderError as error:
+        query, diagnostics = _query_vector(embedder, text)
+    except (ProviderError, MissingExtraError) as error:
         return _off("semantic_query_failed", f"the query could not be embedded: {error}")
-    return _scored(rooms, sight, query, coverage.missing + coverage.stale)
+    behind = coverage.missing + coverage.stale
+    if behind:
+        message = f"{behind} evidence have no vector of their present text; run sync_semantic"
+        diagnostics = (*diagnostics, Diagnostic("semantic_stale", message, {"missing": behind}))
+    return _scored(rooms, sight, query, diagnostics)
 
 
-def _scored(rooms: Rooms, sight: Sight, query: Float32, behind: int) -> DenseScores:
+def _query_vector(embedder: CheckedEmbedder, text: str) -> tuple[Float32, tuple[Diagnostic, ...]]:
+    """Return the query's vector; of one beyond the encoder's capacity the mean of its windows'."""
+    try:
+        return embedder.embed_query(text), ()
+    except TextTooLongError:
+        windows = embedder.windows(text)
+    used = windows[:_QUERY_WINDOWS]
+    vectors = np.stack([embedder.embed_query(text[start:end]) for start, end in used])
+    mean = vectors.mean(axis=0, dtype=np.float64)
+    length = float(np.linalg.norm(mean)) or 1.0
+    message = (
+        f"the query is longer than the encoder takes: the mean of the vectors of {len(used)} of "
+        f"its {len(windows)} windows stands for it"
+    )
+    details = {"windows": len(windows), "used": len(used)}
+    query: Float32 = (mean / length).astype(np.float32)
+    return query, (Diagnostic("semantic_query_windows", message, details),)
+
+
+def _scored(
+    rooms: Rooms, sight: Sight, query: Float32, diagnostics: tuple[Diagnostic, ...]
+) -> DenseScores:
     assert rooms.embedder is not None
     view = rooms.semantic.view(
         sight.tx.connection, sight.rows, rooms.embedder.digest, rooms.embedder.profile.dimensions
@@ -92,15 +121,6 @@ def _scored(rooms: Rooms, sight: Sight, query: Float32, behind: int) -> DenseSco
     if sight.mask is not None and not sight.mask.all():
         layout = Layout(sight.rows, sight.rows.octets, sight.mask, DENSE_WINDOW)
     window = window_scores(turn, layout, lengths.of(layout))
-    diagnostics: tuple[Diagnostic, ...] = ()
-    if behind:
-        diagnostics = (
-            Diagnostic(
-                "semantic_stale",
-                f"{behind} evidence have no vector of their present text; run sync_semantic",
-                {"missing": behind},
-            ),
-        )
     return DenseScores(turn, window, True, diagnostics, query, view, layout)
 
 

@@ -74,7 +74,6 @@ def forget(rooms: Rooms, tx: Transaction, ns: NamespaceRow, row_ids: Sequence[in
     rooms.lexical.remove(tx.connection, row_ids)
     rooms.times.remove(tx.connection, ns.namespace_id, row_ids)
     rooms.semantic.remove(tx.connection, ns.namespace_id, row_ids)
-    rooms.pieces.cache_clear()
     rooms.sentences.remove(tx.connection, ns.namespace_id, row_ids)
 
 

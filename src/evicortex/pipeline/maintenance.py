@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
 from dataclasses import replace
 
@@ -16,6 +17,7 @@ from evicortex.pipeline.indexing import bring_up_to_date, clear, forget
 from evicortex.pipeline.sentences import sentence_identity
 from evicortex.pipeline.times import sync_times
 from evicortex.pipeline.wiring import Rooms
+from evicortex.policy import ranking
 from evicortex.types import (
     Capabilities,
     Diagnostic,
@@ -178,12 +180,20 @@ def capabilities(rooms: Rooms) -> Capabilities:
         extractor=None
         if rooms.extractor is None
         else {"id": rooms.extractor.extractor_id, "revision": rooms.extractor.revision},
+        ranker=_ranker(rooms),
         reranker=None if rooms.reranker is None else {"identity": rooms.reranker.identity},
         token_counter={"identity": rooms.counter.identity, "exact": rooms.counter.exact},
         sqlite_version=rooms.ledger.sqlite_version,
         schema_version=rooms.ledger.schema_version,
         notes=tuple(notes),
     )
+
+
+def _ranker(rooms: Rooms) -> dict[str, object] | None:
+    if not rooms.ranks_closer:
+        return None
+    weights = ranking.written(rooms.ranker or ranking.bundled())
+    return {"version": ranking.VERSION, "weights_sha256": hashlib.sha256(weights).hexdigest()}
 
 
 def stats(rooms: Rooms, namespace: str) -> Stats:

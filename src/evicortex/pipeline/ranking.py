@@ -42,20 +42,20 @@ def corrected(
     analysis: QueryAnalysis,
     said: Opinions,
     scores: npt.NDArray[np.float64],
-) -> tuple[npt.NDArray[np.float64], Mapping[int, SentenceScores]]:
+) -> tuple[npt.NDArray[np.float64], Closer | None]:
     """Return the fused ``scores`` of all rows with the ranker's correction of the best ones.
 
     Nothing is corrected without vectors, or where the gate is shut (an ambient statement).
-    What was found of sentences on the way is returned too, by row.
+    What was looked at is returned too.
     """
     gate = said.lexical_factor
     closer = look_closer(rooms, sight, analysis, said, scores) if gate > 0 else None
     if closer is None:
-        return scores, {}
+        return scores, None
     ranker = rooms.ranker or ranking.bundled()
     after = scores.copy()
     after[closer.rows] += ranker.corrections(closer.features, gate)
-    return after, closer.sentences
+    return after, closer
 
 
 def look_closer(

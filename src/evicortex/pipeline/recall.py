@@ -33,7 +33,6 @@ from evicortex.types import (
     Evidence,
     Hit,
     SearchResult,
-    Span,
     Support,
 )
 
@@ -75,7 +74,8 @@ def analyzed(rooms: Rooms, sight: Sight, question: Question) -> QueryAnalysis:
     )
 
 
-def _find(rooms: Rooms, sight: Sight, question: Question, limit: int) -> _Found:
+def _find(rooms: Rooms, sight: Sight, question: Question, limit: int, *, cut: bool) -> _Found:
+    """Return what is found; with ``cut`` also what tells which sentences to show of it."""
     analysis = analyzed(rooms, sight, question)
     ranking = rank(rooms, sight, question, analysis, limit)
     candidates, diagnostics = _candidates(rooms, sight, question, analysis, ranking)
@@ -92,6 +92,8 @@ def _find(rooms: Rooms, sight: Sight, question: Question, limit: int) -> _Found:
                 {"rows": cap},
             )
         )
+    if cut:
+        candidates = _with_sentences(rooms, sight, ranking, candidates)
     candidates, more = reranked(rooms, question.text, candidates)
     if rooms.options.packing.add_neighbours:
         candidates = _surrounded(rooms, sight, question, analysis, ranking, candidates)
@@ -148,7 +150,6 @@ def _candidates(
     stored = evidence_ledger.fetch(sight.tx, sight.ns, row_ids)
     channels = channel_scores(ranking.channels, sight.mask, ranking.rows)
     claims, replaced = _beliefs(rooms, sight, question, stored)
-    sentences = _sentences(rooms, sight, ranking)
     candidates: list[PackCandidate] = []
     echoes: list[str] = []
     for row_id, row, found in zip(row_ids, ranking.rows.tolist(), channels, strict=True):
@@ -166,7 +167,6 @@ def _candidates(
                 superseded=row_id in replaced,
                 superseded_by=ends,
                 excluded=any(rejects(each, evidence.content) for each in analysis.exclusions),
-                similarities=sentences.get(row, {}),
             )
         )
     diagnostics: list[Diagnostic] = []
@@ -182,18 +182,23 @@ def _candidates(
     return candidates, diagnostics
 
 
-def _sentences(rooms: Rooms, sight: Sight, ranking: Ranking) -> dict[int, dict[Span, float]]:
-    """Return the query's similarity to every sentence of the ranked rows that has a vector."""
+def _with_sentences(
+    rooms: Rooms, sight: Sight, ranking: Ranking, candidates: Sequence[PackCandidate]
+) -> list[PackCandidate]:
+    """Give each candidate the query's similarity to those of its sentences that have vectors."""
     if ranking.dense is None or ranking.dense.query is None:
-        return {}
-    rows = ranking.rows.tolist()
-    unknown = [row for row in rows if row not in ranking.sentences]
-    found = sentence_scores(rooms, sight, unknown, ranking.dense.query)
-    return {
-        row: dict(zip(spans, cosines.tolist(), strict=True))
-        for known in (ranking.sentences, found)
-        for row, (spans, cosines) in known.items()
-    }
+        return list(candidates)
+    seen = ranking.closer.sentences if ranking.closer is not None else {}
+    ids = [sight.row_id(each.evidence.position) for each in candidates]
+    rows = sight.rows.index(ids).tolist()
+    unknown = [row for row in rows if row not in seen]
+    known = {**seen, **sentence_scores(rooms, sight, unknown, ranking.dense.query)}
+    return [
+        replace(each, similarities=dict(zip(known[row][0], known[row][1].tolist(), strict=True)))
+        if row in known
+        else each
+        for each, row in zip(candidates, rows, strict=True)
+    ]
 
 
 def _beliefs(
@@ -246,7 +251,7 @@ def search(rooms: Rooms, question: Question, limit: int) -> SearchResult:
         if ns is None:
             return SearchResult((), (_EMPTY,))
         sight = look(rooms, tx, ns, question)
-        found = _find(rooms, sight, question, rooms.options.recall.candidates + limit)
+        found = _find(rooms, sight, question, rooms.options.recall.candidates + limit, cut=False)
     shown = [
         candidate
         for candidate in found.candidates
@@ -286,7 +291,8 @@ def recall(rooms: Rooms, question: Question, budget: int) -> ContextPack:
             return _nothing(rooms, budget, question.namespace)
         sight = look(rooms, tx, ns, question)
         wanted = budget // rooms.options.recall.tokens_per_candidate
-        found = _find(rooms, sight, question, rooms.options.recall.candidates + wanted)
+        limit = rooms.options.recall.candidates + wanted
+        found = _find(rooms, sight, question, limit, cut=rooms.options.packing.cut)
         return _packed(rooms, question, found, budget)
 
 
@@ -303,7 +309,7 @@ def _packed(rooms: Rooms, question: Question, found: _Found, budget: int) -> Con
         query=PackQuery(question.text, found.ranking.lexical.idf),
         nothing_because=_nothing_because(found.sight),
         times=times_of(rooms, found.sight.tx, found.sight.ns) if question.show_times else None,
-        pieces_of=rooms.pieces,
+        pieces_of=rooms.pieces.of(found.sight.ns.namespace_id, found.sight.rows.generation),
     )
     return ContextPack(
         text=packed.text,
@@ -363,6 +369,7 @@ def _trace(question: Question, found: _Found) -> dict[str, Any]:
         "channels": tuple(ranking.channels),
         "lexical_factor": ranking.lexical_factor,
         "candidates": len(found.candidates),
+        "ranker": ranking.closer is not None,
     }
 
 

@@ -16,7 +16,7 @@ from evicortex.policy.aliases import Address, addresses
 from evicortex.policy.claim_shares import ClaimSimilarity
 from evicortex.policy.fusion import FusionWeights
 from evicortex.policy.packing import PackingPolicy
-from evicortex.policy.pieces import pieces
+from evicortex.policy.pieces import PiecesOf, pieces
 from evicortex.policy.query import QueryPolicy
 from evicortex.policy.ranking import Ranker
 from evicortex.policy.ranking_features import TURN_LOOKS, turn_looks
@@ -39,9 +39,6 @@ from evicortex.validation import (
     CheckedTokenCounter,
 )
 from evicortex.validity import DEFAULT_ORDER, AuthorityOrder, PredicateRegistry, to_utc
-
-_TEXTS_KEPT_IN_PIECES = 4_096
-"""Texts whose pieces are remembered: what is asked about tends to be asked about again."""
 
 
 class SystemClock:
@@ -148,7 +145,7 @@ class Rooms:
         )
         self.addresses: TextNotes[Address] = TextNotes(address_notes)
         self.looks = TextNumbers(turn_looks, len(TURN_LOOKS))
-        self.pieces = lru_cache(maxsize=_TEXTS_KEPT_IN_PIECES)(pieces)
+        self.pieces = PiecesCache()
         self.ranker: Ranker | None = None
         """Another ranker than the bundled one."""
         self.claim_words = ClaimWordsCache()
@@ -170,6 +167,12 @@ class Rooms:
         return None if isinstance(found, str) else found
 
     @property
+    def ranks_closer(self) -> bool:
+        """Whether the learned ranker is on: it needs vectors of a semantic encoder."""
+        embedder = self.embedder
+        return embedder is not None and embedder.profile.semantic and self.options.fusion.ranker
+
+    @property
     def semantic_off_because(self) -> str:
         """Why there is no encoder; empty when there is one."""
         found = self._resolved()
@@ -182,7 +185,7 @@ class Rooms:
         self.resident.drop()
         self.addresses.close()
         self.looks.close()
-        self.pieces.cache_clear()
+        self.pieces.clear()
         self.claim_words.close()
         self.people.clear()
         self.ledger.close()
@@ -218,6 +221,39 @@ class PeopleCache:
             while len(self._held) > self._LIMIT:
                 self._held.popitem(last=False)
         return found
+
+    def clear(self) -> None:
+        """Forget everything."""
+        with self._lock:
+            self._held.clear()
+
+
+class PiecesCache:
+    """The pieces of texts of the namespaces asked last: what is asked about is asked about again.
+
+    A purge begins another generation of its namespace, and the first reader that sees it lets go
+    of everything that is remembered of the one before.
+    """
+
+    _NAMESPACES = 32
+    _TEXTS = 2_048
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._held: OrderedDict[int, tuple[int, PiecesOf]] = OrderedDict()
+
+    def of(self, namespace_id: int, generation: int) -> PiecesOf:
+        """Return ``pieces`` with a memory; without one for a reader of an older snapshot."""
+        with self._lock:
+            held = self._held.get(namespace_id)
+            if held is not None and held[0] > generation:
+                return pieces
+            if held is None or held[0] < generation:
+                held = self._held[namespace_id] = (generation, lru_cache(self._TEXTS)(pieces))
+            self._held.move_to_end(namespace_id)
+            while len(self._held) > self._NAMESPACES:
+                self._held.popitem(last=False)
+            return held[1]
 
     def clear(self) -> None:
         """Forget everything."""

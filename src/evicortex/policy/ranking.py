@@ -29,6 +29,8 @@ Float32 = npt.NDArray[np.float32]
 
 WEIGHTS: Final = "ranker.npz"
 RECORD: Final = "ranker.json"
+VERSION: Final = 2
+"""Of the record and the weights: 1 held networks."""
 CLIP: Final = 5.0
 """Standardised features are clipped to this many standard deviations."""
 SHARE: Final = 0.7
@@ -62,15 +64,19 @@ class Ranker:
         return corrections
 
 
-_ARRAYS: Final = ("mean", "deviation", "weights")
+_SHAPES: Final = {
+    "mean": (len(NAMES),),
+    "deviation": (len(NAMES),),
+    "weights": (len(NAMES), 1 + len(CONTEXT)),
+}
 
 
 def read(weights: bytes, record: bytes) -> Ranker:
     """Return the ranker in these files.
 
     Raises:
-        ModelIntegrityError: the weights are not those of the record, or were made for other
-            features than these.
+        ModelIntegrityError: the weights are not those of the record, or record or weights were
+            made for another version or other features.
     """
     said = json.loads(record)
     digest = hashlib.sha256(weights).hexdigest()
@@ -79,18 +85,27 @@ def read(weights: bytes, record: bytes) -> Ranker:
             f"{WEIGHTS} has SHA-256 {digest}, its record says {said['weights_sha256']}; "
             "reinstall the package or train again"
         )
+    if said["version"] != VERSION or said["share"] != SHARE or said["clip"] != CLIP:
+        raise ModelIntegrityError(
+            f"{RECORD} is of version {said['version']}, share {said['share']} and clip "
+            f"{said['clip']}; this version reads {VERSION}, {SHARE} and {CLIP}; train again"
+        )
     if tuple(said["features"]) != NAMES:
         raise ModelIntegrityError(
             f"{WEIGHTS} was trained on other features than this version computes; train again"
         )
     with np.load(BytesIO(weights), allow_pickle=False) as arrays:
-        return Ranker(*(arrays[name] for name in _ARRAYS))
+        found = {name: arrays[name] for name in arrays.files}
+    shapes = {name: array.shape for name, array in found.items()}
+    if shapes != _SHAPES:
+        raise ModelIntegrityError(f"{WEIGHTS} holds {shapes}, not {_SHAPES}; train again")
+    return Ranker(**found)
 
 
 def written(ranker: Ranker) -> bytes:
     """Return the weights as the bytes of an uncompressed ``.npz`` file, without any time."""
     file = BytesIO()
-    np.savez(file, **{name: getattr(ranker, name) for name in _ARRAYS})
+    np.savez(file, **{name: getattr(ranker, name) for name in _SHAPES})
     return file.getvalue()
 
 

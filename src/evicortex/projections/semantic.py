@@ -25,7 +25,7 @@ import numpy.typing as npt
 from evicortex.errors import CorruptLedgerError, InputError
 from evicortex.projections.claim_vectors import CLAIMS, ClaimVectors, claim_text, text_digest
 from evicortex.projections.resident import NamespaceRows
-from evicortex.projections.scan import CertifiedScan, exact_scores
+from evicortex.projections.scan import exact_scores
 from evicortex.protocols import EmbeddingProfile, Float32Matrix
 from evicortex.types import POSITION_BITS, Span
 
@@ -113,6 +113,8 @@ class _Key(NamedTuple):
 class Coverage:
     """How a namespace's evidence is covered, in items; ``foreign`` have another profile.
 
+    ``vectors`` counts all of the profile, of which an over-long text has several.
+
     Claims are not counted: what lacks a vector of them is found by its words.
     """
 
@@ -120,6 +122,7 @@ class Coverage:
     missing: int
     stale: int
     foreign: int
+    vectors: int
 
 
 class VectorView:
@@ -136,7 +139,6 @@ class VectorView:
         self.present = np.zeros(count, dtype=np.bool_)
         self.present[owner] = True
         self._single = len(owner) == count and bool(np.array_equal(owner, np.arange(count)))
-        self._scan: CertifiedScan | None = None
         self._kept: object | None = None
 
     def scores(self, query: npt.NDArray[np.float32]) -> npt.NDArray[np.float32]:
@@ -148,13 +150,6 @@ class VectorView:
         np.maximum.at(best, self.owner, parts)
         best[~self.present] = 0.0
         return best
-
-    @property
-    def scan(self) -> CertifiedScan:
-        """The certified scan over the parts, built when it is first asked for."""
-        if self._scan is None:
-            self._scan = CertifiedScan(self.matrix)
-        return self._scan
 
     def kept(self, make: Callable[[Float32Matrix], Kept]) -> Kept:
         """Return what ``make`` derives from :meth:`means`, made once for this view."""
@@ -365,7 +360,12 @@ class SemanticProjection:
         found = connection.execute(_COVERAGE, values).fetchone()
         assert found is not None
         indexed, stale, foreign, total = (int(value or 0) for value in found)
-        return Coverage(indexed, total - indexed - stale - foreign, stale, foreign)
+        vectors: int = connection.execute(
+            "SELECT count(*) FROM vectors WHERE namespace_id = ? AND profile_id = ? "
+            "AND kind = 'evidence'",
+            (namespace_id, profile_id),
+        ).get
+        return Coverage(indexed, total - indexed - stale - foreign, stale, foreign, vectors)
 
     def coverage_of(
         self, connection: apsw.Connection, rows: NamespaceRows, digest: str
