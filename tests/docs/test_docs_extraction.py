@@ -7,8 +7,11 @@ from pathlib import Path
 
 import pytest
 
+from evicortex.providers.rules import RuleExtractor
+
 ROOT = Path(__file__).parents[2]
 RECORD = json.loads((ROOT / "benchmarks/reports/extraction/extraction.json").read_text("utf-8"))
+CLAIMS = json.loads((ROOT / "benchmarks/reports/extraction/claims.json").read_text("utf-8"))
 PAGE = " ".join((ROOT / "docs/extraction.md").read_text("utf-8").split())
 SETS = {found["data"]: found for found in RECORD["data"]}
 
@@ -80,6 +83,59 @@ def test_a_turn_takes_the_rules_less_than_a_millisecond():
         assert 0 < cost["cpu_s"] < 1
     low, high = (f"{pick(c['cpu_s'] for c in costs):.2f}" for pick in (min, max))
     assert f"{low} to {high} CPU-seconds per 1,000 turns" in PAGE
+
+
+def test_the_record_is_of_the_rules_as_they_are():
+    recorded = {found["systems"]["evicortex/rules"]["revision"] for found in SETS.values()}
+    assert recorded == {RuleExtractor().revision}, "run benchmarks.run_extraction again"
+
+
+def points(cell):
+    low, mean, high = (round(100 * cell[key], 1) + 0 for key in ("low", "mean", "high"))
+    return f"{mean:.1f} [{low:.1f}, {high:.1f}]"
+
+
+ROWS = {
+    "without claims": (
+        "no-claims",
+        lambda each, budget: f"{100 * each['recall'][budget]['mean']:.1f}",
+    ),
+    "with the claims": (None, lambda each, budget: f"{100 * each['recall'][budget]['mean']:.1f}"),
+    "difference": (None, lambda each, budget: points(each["difference"][budget]["by_question"])),
+    "questions of time": (
+        None,
+        lambda each, budget: points(each["difference"][budget]["temporal"]),
+    ),
+}
+
+
+@pytest.mark.parametrize(("suite", "system"), [("locomo", "rules"), ("synthetic", "canonical")])
+@pytest.mark.parametrize("row", ROWS)
+def test_what_claims_do_to_recall_is_the_records(suite, system, row):
+    found = CLAIMS["suites"][suite]
+    name, cell = ROWS[row]
+    each = found["systems"][name or system]
+    cells = [cell(each, str(budget)) for budget in CLAIMS["configuration"]["budgets"]]
+    assert f"| {row} | {' | '.join(cells)} |" in PAGE
+
+
+@pytest.mark.parametrize(("suite", "system"), [("locomo", "rules"), ("synthetic", "canonical")])
+def test_what_claims_cost_is_the_records(suite, system):
+    found = CLAIMS["suites"][suite]
+    each, base = found["systems"][system], found["systems"]["no-claims"]
+    cost, plain = each["cost"], base["cost"]
+    assert f"{cost['turns']:,} turns, {found['questions']:,} questions" in PAGE
+    assert f"{cost['claims']:,} claims" in PAGE
+    assert (
+        f"{cost['extraction_cpu_s_per_1000_turns']:.2f} CPU-seconds per 1,000 turns; a recall takes "
+        f"{cost['cpu_ms_per_recall']:.1f} ms of CPU instead of {plain['cpu_ms_per_recall']:.1f}"
+    ) in PAGE
+
+
+def test_the_rules_claim_nothing_on_the_synthetic_stream():
+    rules = CLAIMS["suites"]["synthetic"]["systems"]["rules"]
+    assert rules["cost"]["claims"] == 0
+    assert all(cell["by_question"]["mean"] == 0 for cell in rules["difference"].values())
 
 
 def test_the_record_holds_no_text():
