@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -61,6 +62,19 @@ def embedder(request, cache) -> Embedder:
 
 def test_contract(embedder):
     check_embedder(embedder)
+
+
+@pytest.mark.parametrize("length", [1e-30, 10.0, 1e38])
+def test_an_encoder_need_not_promise_a_length(length):
+    class Raw(DeterministicEmbedder):
+        def __init__(self):
+            super().__init__()
+            self._profile = replace(self._profile, normalized=False)
+
+        def embed(self, texts, *, input_type="document"):
+            return super().embed(texts, input_type=input_type) * np.float32(length)
+
+    check_embedder(Raw())
 
 
 def test_profile_is_valid_and_constant(embedder):

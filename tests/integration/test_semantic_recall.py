@@ -4,15 +4,18 @@ import os
 import signal
 import subprocess
 import sys
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from evicortex import Diagnostic, EviCortex, EvidenceDraft, RememberReceipt, Settings, Span
-from evicortex.errors import TextTooLongError
+from evicortex.errors import MissingExtraError, TextTooLongError
 from evicortex.pipeline.wiring import RoomOptions
 from evicortex.projections.semantic import SemanticOptions
-from evicortex.protocols import Embedder
+from evicortex.protocols import Embedder, EmbeddingProfile, Float32Matrix, InputType
 from evicortex.testing import (
     EMBEDDER_LIES,
     DeterministicEmbedder,
@@ -70,6 +73,88 @@ def test_a_raising_provider_loses_no_evidence_and_sync_repairs(tmp_path: Path) -
         first, second = cortex.sync_semantic("a"), cortex.sync_semantic("a")
         assert (first.indexed, first.missing, first.failed) == (3, 3, 0)
         assert (second.indexed, second.missing, second.stale, second.failed) == (0, 0, 0, 0)
+
+
+class Raw(DeterministicEmbedder):
+    """Promises no length: the garden's vector is ten times as long as the others."""
+
+    def __init__(self) -> None:
+        half = (0.5, 0.75**0.5, 0, 0)
+        given = {"pets": (1, 0, 0, 0), TEXTS[0]: (1, 0, 0, 0), TEXTS[1]: half}
+        super().__init__(4, vectors=given | {TEXTS[2]: (0, 0, 1, 0)})
+        self._profile = replace(self._profile, normalized=False)
+
+    def embed(self, texts: Sequence[str], *, input_type: InputType = "document") -> Float32Matrix:
+        rows = super().embed(texts, input_type=input_type)
+        for row, text in zip(rows, texts, strict=True):
+            row *= 10.0 if text == TEXTS[1] else 0.1
+        return rows
+
+
+def test_the_direction_of_a_vector_counts_and_not_its_length(tmp_path: Path) -> None:
+    with EviCortex.open(tmp_path / "m.db", embedder=Raw()) as cortex:
+        fill(cortex)
+        found = {hit.evidence.content: hit.channels for hit in cortex.search("a", "pets").hits}
+        near, far = (found[text]["dense_turn"] for text in TEXTS[:2])
+        assert near.rank < far.rank
+        assert near.score == pytest.approx(1.0, abs=1e-6)
+        assert far.score == pytest.approx(0.5, abs=1e-6)
+
+
+def torn() -> Iterator[Span]:
+    yield Span(0, 1)
+    raise RuntimeError("torn off")
+
+
+class Faulty(DeterministicEmbedder):
+    """Fails in the way that ``fault`` names, once it is open."""
+
+    fault = ""
+
+    @property
+    def profile(self) -> EmbeddingProfile:
+        if self.fault == "profile":
+            raise RuntimeError("no profile today")
+        return super().profile
+
+    def windows(self, text: str) -> Any:
+        faults = {"no windows": None, "a number": 7, "torn": torn()}
+        return faults.get(self.fault, (Span(0, len(text)),))
+
+    def embed(self, texts: Sequence[str], *, input_type: InputType = "document") -> Float32Matrix:
+        if self.fault == "extra":
+            raise MissingExtraError("this encoder", "nothing")
+        return super().embed(texts, input_type=input_type)
+
+
+class FaultyAtSpans(Faulty):
+    """And takes its library in at the first call for spans."""
+
+    def embed_spans(self, texts: Any, spans: Any) -> Any:
+        raise MissingExtraError("this encoder", "nothing")
+
+
+@pytest.mark.parametrize("kind", [Faulty, FaultyAtSpans])
+@pytest.mark.parametrize("fault", ["profile", "no windows", "a number", "torn", "extra"])
+def test_nothing_that_a_provider_does_costs_the_receipt(
+    tmp_path: Path, kind: type[Faulty], fault: str
+) -> None:
+    embedder = kind(4, model_id="testing/faulty")
+    with EviCortex.open(tmp_path / "m.db", embedder=embedder) as cortex:
+        embedder.fault = fault
+        receipt = cortex.remember("a", TEXTS[0])
+        (many,) = cortex.remember_many("a", [EvidenceDraft(content=TEXTS[1])])
+        assert isinstance(many, RememberReceipt)
+        for each in (receipt, many):
+            assert not each.indexed
+            (said,) = each.diagnostics
+            assert said.code == "semantic_not_indexed"
+            assert said.details["embedder"] == "embedder testing/faulty@1"
+        assert cortex.stats("a").evidence == 2
+        assert cortex.sync_semantic("a").failed == 2
+        embedder.fault = ""
+        cortex.sync_semantic("a")
+        assert "dense_turn" in cortex.search("a", "cat").hits[0].channels
 
 
 class Short(DeterministicEmbedder):

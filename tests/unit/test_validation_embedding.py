@@ -184,6 +184,49 @@ def test_zero_row_of_a_provider_that_promises_no_length_is_rejected_alone():
     assert [(error.index, error.code) for error in batch.errors] == [(1, "zero_norm")]
 
 
+class Scaled(DeterministicSpanEmbedder):
+    """Promises no length and gives every vector another one."""
+
+    def __init__(self, *lengths):
+        super().__init__()
+        self._profile = replace(self._profile, normalized=False)
+        self._lengths = lengths
+
+    def embed(self, texts, *, input_type="document"):
+        return self._stretched(super().embed(texts, input_type=input_type))
+
+    def embed_spans(self, texts, spans):
+        rows, found = super().embed_spans(texts, spans)
+        return self._stretched(rows), [self._stretched(each) for each in found]
+
+    def _stretched(self, rows):
+        lengths = np.resize(np.asarray(self._lengths, dtype=np.float32), len(rows))
+        return rows * lengths[:, np.newaxis]
+
+
+@pytest.mark.parametrize("lengths", [(10.0, 0.1), (1e30, 1e-30), (1e38, 1e-37), (3e38,)])
+def test_what_has_no_promised_length_comes_back_at_length_one(lengths):
+    checked, honest = CheckedEmbedder(Scaled(*lengths)), DeterministicEmbedder()
+    answer = checked.embed_spans(["one two", "three"], HALVES)
+    found = [checked.embed(TEXTS).vectors, answer.texts.vectors, answer.spans[0].vectors]
+    asked = [TEXTS, ["one two", "three"], ["one", "two"]]
+    for vectors, texts in zip(found, asked, strict=True):
+        assert vectors.dtype == np.float32
+        assert np.allclose(vectors, honest.embed(texts), atol=1e-6)
+        assert not vectors.flags.writeable
+    assert np.allclose(checked.embed_query("one"), honest.embed(["one"])[0], atol=1e-6)
+
+
+def test_order_is_checked_at_any_length():
+    class Reversed(Scaled):
+        def embed(self, texts, *, input_type="document"):
+            return super().embed(texts)[::-1]
+
+    for length in (1e38, 1e-30):
+        with pytest.raises(ProviderContractError, match="keep the order"):
+            CheckedEmbedder(Reversed(length)).embed(TEXTS)
+
+
 @given(st.floats(0.5, 1.5, width=32))
 def test_norm_is_held_to_a_thousandth(length):
     class Scaled(DeterministicEmbedder):
@@ -270,6 +313,35 @@ def test_windows_that_lie(windows, problem):
 
     with pytest.raises(ProviderContractError, match=problem):
         CheckedEmbedder(Cutting()).windows("abcdefg")
+
+
+def endless():
+    while True:
+        yield (0, 7)
+
+
+def broken():
+    yield (0, 3)
+    raise RuntimeError("torn off")
+
+
+@pytest.mark.parametrize(
+    ("answer", "error", "problem"),
+    [
+        (lambda: None, ProviderContractError, "must be a sequence, not NoneType"),
+        (lambda: 7, ProviderContractError, "must be a sequence, not int"),
+        (endless, ProviderContractError, "out of order"),
+        (broken, ProviderUnavailableError, "RuntimeError: torn off"),
+    ],
+)
+def test_windows_that_are_none_are_named(answer, error, problem):
+    class Cutting(Capped):
+        def windows(self, text):
+            return answer()
+
+    with pytest.raises(error, match=problem) as caught:
+        CheckedEmbedder(Cutting()).windows("abcdefg")
+    assert "testing/deterministic@1" in str(caught.value)
 
 
 def test_windows_may_overlap_and_skip_white_space():
@@ -412,6 +484,50 @@ def test_exceptions_become_unavailable_and_keep_their_cause():
     with pytest.raises(ProviderUnavailableError, match=r"raising@1.*OSError: connection") as caught:
         CheckedEmbedder(RaisingEmbedder(cause)).embed(["a"])
     assert caught.value.__cause__ is cause
+
+
+class Moody(DeterministicSpanEmbedder):
+    """Has a profile until it is told to have none."""
+
+    fails = False
+
+    @property
+    def profile(self):
+        if self.fails:
+            raise RuntimeError("no profile today")
+        return super().profile
+
+    def windows(self, text):
+        return [(0, len(text))]
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda checked: checked.embed(["a"]),
+        lambda checked: checked.embed_query("a"),
+        lambda checked: checked.embed_spans(["a"], [[]]),
+        lambda checked: checked.windows("a"),
+    ],
+)
+def test_a_profile_that_raises_is_a_failure_of_the_embedder(call):
+    provider = Moody()
+    checked = CheckedEmbedder(provider)
+    provider.fails = True
+    with pytest.raises(ProviderUnavailableError, match=r"deterministic-spans@1.*no profile today"):
+        call(checked)
+    assert checked.supports_spans
+    with pytest.raises(ProviderUnavailableError, match=r"embedder Moody.*no profile today"):
+        CheckedEmbedder(provider)
+
+
+def test_an_error_that_cannot_be_shown_is_named_by_its_type():
+    class MuteError(Exception):
+        def __str__(self):
+            raise ValueError("no words")
+
+    with pytest.raises(ProviderUnavailableError, match=r"gave no answer \(MuteError\)"):
+        CheckedEmbedder(RaisingEmbedder(MuteError())).embed(["a"])
 
 
 def test_long_messages_of_providers_are_cut():
@@ -561,3 +677,14 @@ def test_what_an_embedder_says_of_itself_is_passed_on(said, shown):
 
 def test_an_embedder_need_not_say_anything_of_itself():
     assert CheckedEmbedder(DeterministicEmbedder(4)).diagnostics == ()
+
+
+def test_what_an_embedder_cannot_say_of_itself_is_said():
+    class Mute(DeterministicEmbedder):
+        @property
+        def diagnostics(self):
+            raise RuntimeError("no words")
+
+    (said,) = CheckedEmbedder(Mute(4)).diagnostics
+    assert said.code == "embedder_diagnostics_failed"
+    assert "no words" in said.message

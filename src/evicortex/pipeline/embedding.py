@@ -8,7 +8,7 @@ from typing import Literal, NamedTuple
 
 import numpy as np
 
-from evicortex.errors import LedgerError, ProviderError, TextTooLongError
+from evicortex.errors import LedgerError, MissingExtraError, ProviderError, TextTooLongError
 from evicortex.ledger import NamespaceRow
 from evicortex.pipeline.sentences import sentence_identity, sentences_of, within
 from evicortex.pipeline.wiring import Rooms
@@ -20,6 +20,9 @@ from evicortex.validation import CheckedEmbedder, EmbeddedBatch
 
 BATCH = 128
 """Evidence or claims embedded and stored in one transaction: what an interruption can cost."""
+
+_FAILED = (ProviderError, MissingExtraError)
+"""What a checked encoder raises; the latter when it imports its library at the first call."""
 
 _LISTED = 20
 """Failures named in a diagnostic; all are counted."""
@@ -133,9 +136,9 @@ def _embed(
         try:
             made = _made(rooms, embedder, work.task, due)
             _store(rooms, ns, embedder, work.task, made)
-        except (ProviderError, LedgerError) as error:
+        except (*_FAILED, LedgerError) as error:
             tally.failed += len(due)
-            tally.stopped.append(_not_indexed(work.task, error))
+            tally.stopped.append(_not_indexed(embedder, work.task, error))
             return False
         tally.indexed += len(due) - len(made.bad)
         tally.failed += len(made.bad)
@@ -152,9 +155,10 @@ _SAID: Mapping[_Task, tuple[str, str]] = {
 }
 
 
-def _not_indexed(task: _Task, error: Exception) -> Diagnostic:
+def _not_indexed(embedder: CheckedEmbedder, task: _Task, error: Exception) -> Diagnostic:
     code, said = _SAID[task]
-    return Diagnostic(code, f"{said}: {error}; run sync_semantic", {"error": type(error).__name__})
+    details = {"error": type(error).__name__, "embedder": embedder.name}
+    return Diagnostic(code, f"{said}: {error}; run sync_semantic", details)
 
 
 def _due(
@@ -251,7 +255,7 @@ def _made(rooms: Rooms, embedder: CheckedEmbedder, task: _Task, due: Sequence[Du
         return _with_sentences(embedder, due, turns=False)
     try:
         return _with_sentences(embedder, due)
-    except ProviderError:
+    except _FAILED:
         return _plain(embedder, due)
 
 

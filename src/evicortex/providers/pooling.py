@@ -13,7 +13,10 @@ from evicortex.types import Span
 
 
 def unit(vector: npt.NDArray[np.floating]) -> Float32Matrix:
-    """Return ``vector`` (..., dimensions) at length 1; NaN where it has no direction."""
+    """Return ``vector`` (..., dimensions) at length 1; NaN where it has no direction.
+
+    In float64 no square of a float32 overflows or vanishes.
+    """
     wide = vector.astype(np.float64)
     with np.errstate(invalid="ignore", divide="ignore"):
         scaled = wide / np.sqrt((wide * wide).sum(axis=-1, keepdims=True))

@@ -39,8 +39,15 @@ def guarded(name: str, call: Callable[[], T], *, timeout_seconds: float | None =
         raise
     except Exception as error:
         # The only place where foreign code's errors end: whatever it is, callers get one type.
-        reason = f"{type(error).__name__}: {error}"[:MESSAGE_LIMIT]
-        raise ProviderUnavailableError(f"{name} gave no answer ({reason})") from error
+        raise ProviderUnavailableError(f"{name} gave no answer ({_reason(error)})") from error
+
+
+def _reason(error: Exception) -> str:
+    """Return the error's type and message; a message that raises is left out."""
+    try:
+        return f"{type(error).__name__}: {error}"[:MESSAGE_LIMIT]
+    except Exception:  # noqa: BLE001 - foreign code too
+        return type(error).__name__
 
 
 def _within(call: Callable[[], T], timeout_seconds: float) -> T:

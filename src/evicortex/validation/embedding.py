@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import TypeVar
+from itertools import islice
+from typing import TypeVar, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -14,6 +15,7 @@ import numpy.typing as npt
 from evicortex.errors import (
     InputError,
     ProviderContractError,
+    ProviderError,
     TextTooLongError,
 )
 from evicortex.protocols import (
@@ -24,6 +26,7 @@ from evicortex.protocols import (
     SpanEmbedder,
     WindowEmbedder,
 )
+from evicortex.providers.pooling import unit
 from evicortex.types import Diagnostic, Span
 from evicortex.validation.calls import checked_timeout, guarded
 from evicortex.validation.profiles import profile_digest, span_profile_digest, validate_profile
@@ -47,8 +50,9 @@ class RowError:
 class EmbeddedBatch:
     """The good rows of a batch.
 
-    ``vectors`` has shape (len(indices), dimensions), float32, read-only; ``indices[k]`` is the
-    position of row ``k`` in what was sent, ascending; ``errors`` names every other position.
+    ``vectors`` has shape (len(indices), dimensions), float32, length 1, read-only;
+    ``indices[k]`` is the position of row ``k`` in what was sent, ascending; ``errors`` names
+    every other position.
     """
 
     vectors: Float32Matrix
@@ -73,8 +77,12 @@ class CheckedEmbedder:
     more, each alone, and each must be nearest to its own row. The first batch with spans does so
     as well, and asks for a span of one text alone.
 
+    Every vector that it returns has length 1, to a thousandth where the embedder promised it and
+    by scaling where it did not: what is stored is compared by inner products, as cosines.
+
     Raises:
         ProviderContractError: On construction, when the profile is impossible.
+        ProviderUnavailableError: On construction, when it has no profile to read.
     """
 
     def __init__(
@@ -86,10 +94,19 @@ class CheckedEmbedder:
     ) -> None:
         self._embedder = embedder
         self._timeout = checked_timeout(timeout_seconds)
-        self._profile = validate_profile(embedder.profile)
+        self._profile = guarded(
+            f"embedder {type(embedder).__name__}", lambda: validate_profile(embedder.profile)
+        )
         self._digest = profile_digest(self._profile)
+        self._spanned = isinstance(embedder, SpanEmbedder)
+        self._windowed = isinstance(embedder, WindowEmbedder)
         self._role_aware = _takes_input_type(embedder.embed)
         self._probes_left = dict.fromkeys(("embed", "embed_spans", "a span"), order_probes)
+
+    @property
+    def name(self) -> str:
+        """What errors and diagnostics call the embedder."""
+        return f"embedder {self._profile.model_id}@{self._profile.revision}"
 
     @property
     def profile(self) -> EmbeddingProfile:
@@ -109,7 +126,10 @@ class CheckedEmbedder:
     @property
     def diagnostics(self) -> tuple[Diagnostic, ...]:
         """What the embedder says of itself, such as a faster graph that it cannot use here."""
-        found = getattr(self._embedder, "diagnostics", ())
+        try:
+            found = guarded(self.name, lambda: getattr(self._embedder, "diagnostics", ()))
+        except ProviderError as error:
+            return (Diagnostic("embedder_diagnostics_failed", str(error)),)
         if not isinstance(found, tuple):
             return ()
         return tuple(item for item in found if isinstance(item, Diagnostic))
@@ -117,7 +137,7 @@ class CheckedEmbedder:
     @property
     def supports_spans(self) -> bool:
         """Whether ``embed_spans`` works."""
-        return isinstance(self._embedder, SpanEmbedder)
+        return self._spanned
 
     def embed(self, texts: Sequence[str], *, input_type: InputType = "document") -> EmbeddedBatch:
         """Embed ``texts``; a row that has no usable vector becomes an error of its own.
@@ -145,7 +165,7 @@ class CheckedEmbedder:
         """
         batch = self._rows(self._matrix([text], "query"), range(1))
         if batch.errors:
-            raise ProviderContractError(f"{self._name}: {batch.errors[0].message}")
+            raise ProviderContractError(f"{self.name}: {batch.errors[0].message}")
         vector: Float32Matrix = batch.vectors[0]
         return vector
 
@@ -184,31 +204,29 @@ class CheckedEmbedder:
         """
         if not text.strip():
             return ()
-        if not isinstance(self._embedder, WindowEmbedder):
+        if not self._windowed:
             return (Span(0, len(text)),)
-        answer = tuple(self._call(partial(self._embedder.windows, text)))
-        problem = _window_problem(text, answer)
-        if problem:
-            raise ProviderContractError(f"{self._name}: {problem}")
-        return tuple(Span(*window) for window in answer)
-
-    @property
-    def _name(self) -> str:
-        return f"embedder {self._profile.model_id}@{self._profile.revision}"
+        embedder = cast("WindowEmbedder", self._embedder)
+        return self._call(lambda: self._cut(text, embedder.windows(text)))
 
     def _no_rows(self) -> Float32Matrix:
         return np.zeros((0, self._profile.dimensions), dtype=np.float32)
 
     def _call(self, call: Callable[[], T]) -> T:
-        self._same_profile()
-        answer = guarded(self._name, call, timeout_seconds=self._timeout)
-        self._same_profile()
-        return answer
+        """Run everything that touches what the embedder gives, its profile included, guarded."""
+
+        def checked() -> T:
+            self._same_profile()
+            answer = call()
+            self._same_profile()
+            return answer
+
+        return guarded(self.name, checked, timeout_seconds=self._timeout)
 
     def _same_profile(self) -> None:
         if profile_digest(validate_profile(self._embedder.profile)) != self._digest:
             raise ProviderContractError(
-                f"{self._name}: the profile changed while the embedder was in use"
+                f"{self.name}: the profile changed while the embedder was in use"
             )
 
     def _matrix(self, texts: Sequence[str], input_type: InputType) -> Float32Matrix:
@@ -217,21 +235,30 @@ class CheckedEmbedder:
             call = partial(self._embedder.embed, tuple(texts), input_type=input_type)
         else:
             call = partial(self._embedder.embed, tuple(texts))
-        return self._shaped(self._call(call), len(texts))
+        return self._call(lambda: self._shaped(call(), len(texts)))
+
+    def _cut(self, text: str, answer: object) -> tuple[Span, ...]:
+        if not isinstance(answer, Iterable):
+            raise ProviderContractError(
+                f"{self.name}: windows must be a sequence, not {type(answer).__name__}"
+            )
+        windows = tuple(islice(answer, len(text) + 1))  # more cannot be in order
+        problem = _window_problem(text, windows)
+        if problem:
+            raise ProviderContractError(f"{self.name}: {problem}")
+        return tuple(Span(*window) for window in windows)
 
     def _shaped(self, answer: object, count: int) -> Float32Matrix:
         expected = (count, self._profile.dimensions)
         if not isinstance(answer, np.ndarray):
             raise ProviderContractError(
-                f"{self._name}: vectors must be a numpy array, not {type(answer).__name__}"
+                f"{self.name}: vectors must be a numpy array, not {type(answer).__name__}"
             )
         if answer.dtype != np.float32:
-            raise ProviderContractError(
-                f"{self._name}: vectors must be float32, not {answer.dtype}"
-            )
+            raise ProviderContractError(f"{self.name}: vectors must be float32, not {answer.dtype}")
         if answer.shape != expected:
             raise ProviderContractError(
-                f"{self._name}: vectors must have shape {expected}, not {answer.shape}"
+                f"{self.name}: vectors must have shape {expected}, not {answer.shape}"
             )
         return np.array(answer, dtype=np.float32, order="C", copy=True)
 
@@ -242,30 +269,37 @@ class CheckedEmbedder:
             wrong = np.flatnonzero(finite & ~(np.abs(norms - 1.0) <= NORM_TOLERANCE))
             if wrong.size:
                 raise ProviderContractError(
-                    f"{self._name}: promised unit vectors, but row {wrong[0]} "
+                    f"{self.name}: promised unit vectors, but row {wrong[0]} "
                     f"has length {norms[wrong[0]]:.6g}"
                 )
         good = finite & (norms > 0.0)
         errors = [_row_error(index, bool(finite[index])) for index in indices if not good[index]]
-        kept = matrix[good]
+        kept = matrix[good] if self._profile.normalized else unit(matrix[good])
         kept.setflags(write=False)
         return EmbeddedBatch(kept, tuple(index for index in indices if good[index]), tuple(errors))
 
     def _span_rows(
         self, texts: Sequence[str], spans: Sequence[Sequence[Span]]
     ) -> tuple[Float32Matrix, tuple[EmbeddedBatch, ...]]:
-        if not isinstance(self._embedder, SpanEmbedder):
-            raise InputError(f"{self._name} has no span vectors")
-        answer: object = self._call(partial(self._embedder.embed_spans, texts, spans))
-        if not isinstance(answer, tuple) or len(answer) != 2:
-            raise ProviderContractError(f"{self._name}: embed_spans must return a pair")
-        vectors, pieces = answer
-        if not isinstance(pieces, list) or len(pieces) != len(texts):
-            raise ProviderContractError(f"{self._name}: embed_spans must return a matrix a text")
-        return self._shaped(vectors, len(texts)), tuple(
-            self._rows(self._shaped(piece, len(wanted)), range(len(wanted)))
-            for piece, wanted in zip(pieces, spans, strict=True)
+        if not self._spanned:
+            raise InputError(f"{self.name} has no span vectors")
+        embedder = cast("SpanEmbedder", self._embedder)
+        vectors, pieces = self._call(
+            lambda: self._paired(embedder.embed_spans(texts, spans), spans)
         )
+        return vectors, tuple(self._rows(piece, range(len(piece))) for piece in pieces)
+
+    def _paired(
+        self, answer: object, spans: Sequence[Sequence[Span]]
+    ) -> tuple[Float32Matrix, list[Float32Matrix]]:
+        if not isinstance(answer, tuple) or len(answer) != 2:
+            raise ProviderContractError(f"{self.name}: embed_spans must return a pair")
+        vectors, pieces = answer
+        if not isinstance(pieces, list) or len(pieces) != len(spans):
+            raise ProviderContractError(f"{self.name}: embed_spans must return a matrix a text")
+        return self._shaped(vectors, len(spans)), [
+            self._shaped(piece, len(wanted)) for piece, wanted in zip(pieces, spans, strict=True)
+        ]
 
     def _spans_one_by_one(
         self, texts: Sequence[str], spans: Sequence[Sequence[Span]]
@@ -316,7 +350,7 @@ class CheckedEmbedder:
             alone = self._matrix([texts[position]], input_type)[0]
             if _elsewhere(alone, matrix, position):
                 raise ProviderContractError(
-                    f"{self._name}: row {position} is not the vector of text {position}; "
+                    f"{self.name}: row {position} is not the vector of text {position}; "
                     "rows must keep the order of the texts"
                 )
         self._probes_left[call] = 0
@@ -337,7 +371,7 @@ class CheckedEmbedder:
         row = len(found[text].indices) - 1
         if alone.errors or _elsewhere(alone.vectors[0], found[text].vectors, row):
             raise ProviderContractError(
-                f"{self._name}: a span's vector must not depend on the other spans, "
+                f"{self.name}: a span's vector must not depend on the other spans, "
                 "and rows must keep the order of the spans"
             )
         self._probes_left["a span"] = 0
@@ -345,7 +379,7 @@ class CheckedEmbedder:
 
 def _elsewhere(alone: Float32Matrix, matrix: Float32Matrix, position: int) -> bool:
     """Return whether another row is nearer to a vector than that of ``position``."""
-    scores = _unit(matrix) @ _unit(alone)
+    scores = unit(matrix) @ unit(alone)
     return bool(scores[position] < np.fmax.reduce(scores) - NORM_TOLERANCE)
 
 
@@ -357,13 +391,6 @@ def _takes_input_type(embed: Callable[..., object]) -> bool:
     return "input_type" in parameters or any(
         parameter.kind is inspect.Parameter.VAR_KEYWORD for parameter in parameters.values()
     )
-
-
-def _unit(vectors: Float32Matrix) -> Float32Matrix:
-    """Scale rows to length 1; rows without a direction become NaN, which compares as nothing."""
-    with np.errstate(invalid="ignore", divide="ignore", over="ignore"):
-        unit: Float32Matrix = vectors / np.linalg.norm(vectors, axis=-1, keepdims=True)
-    return unit
 
 
 def _row_error(index: int, finite: bool) -> RowError:
