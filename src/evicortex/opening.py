@@ -16,6 +16,7 @@ from evicortex.validation import (
     CheckedExtractor,
     CheckedReranker,
     CheckedTokenCounter,
+    guarded,
 )
 
 _ASKED_OFF = "vectors were switched off when the cortex was opened (embedder=None)"
@@ -34,7 +35,7 @@ def connect(
 ) -> Rooms:
     """Open the ledger and connect the rooms; arguments as in ``EviCortex.open``."""
     _check_kinds(path, token_counter=token_counter, reranker=reranker, clock=clock)
-    source = _embedder_source(embedder)
+    source = _embedder_source(embedder, options.providers.embedding_timeout_seconds)
     counter = CheckedTokenCounter(token_counter or _default_counter())
     checked_extractor = None
     if extractor is not None:
@@ -43,7 +44,11 @@ def connect(
             authority_order=tuple(options.authorities.ranking),
             timeout_seconds=options.extraction.timeout_seconds,
         )
-    checked_reranker = None if reranker is None else CheckedReranker(reranker)
+    checked_reranker = None
+    if reranker is not None:
+        checked_reranker = CheckedReranker(
+            reranker, timeout_seconds=options.providers.rerank_timeout_seconds
+        )
     present = clock or SystemClock()
     ledger = Ledger.open(path, clock=present, options=options.ledger, read_only=read_only)
     return Rooms(
@@ -71,25 +76,26 @@ def _check_kinds(path: object, **providers: object) -> None:
 
 
 def _embedder_source(
-    embedder: Embedder | Literal["auto"] | None,
+    embedder: Embedder | Literal["auto"] | None, timeout_seconds: float | None
 ) -> Callable[[], CheckedEmbedder | str]:
     if embedder is None:
         return lambda: _ASKED_OFF
     if isinstance(embedder, str):
         if embedder != "auto":
             raise InputError(f'embedder is "auto", None or an Embedder, not {embedder!r}')
-        return _local_embedder
+        return lambda: _local_embedder(timeout_seconds)
     if not callable(getattr(embedder, "embed", None)):
         raise InputError(f'embedder is "auto", None or an Embedder, not {embedder!r}')
-    checked = CheckedEmbedder(embedder)
+    checked = CheckedEmbedder(embedder, timeout_seconds=timeout_seconds)
     return lambda: checked
 
 
-def _local_embedder() -> CheckedEmbedder | str:
+def _local_embedder(timeout_seconds: float | None) -> CheckedEmbedder | str:
     """Return the local encoder, or why there is none; a wrong model file is never used."""
     try:
         module = importlib.import_module("evicortex.providers.onnx")
-        return CheckedEmbedder(module.OnnxEmbedder())
+        encoder: Embedder = guarded("the local encoder", module.OnnxEmbedder)
+        return CheckedEmbedder(encoder, timeout_seconds=timeout_seconds)
     except (MissingExtraError, ProviderError) as error:
         return f"recall is lexical only: {error}"
 

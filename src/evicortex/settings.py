@@ -26,6 +26,8 @@ _VARIABLES: Mapping[str, tuple[str, str, Callable[[str], object]]] = {
     "EVICORTEX_RECALL_CANDIDATES": ("recall", "candidates", int),
     "EVICORTEX_LITERAL_CAP": ("literal", "max_rows", int),
     "EVICORTEX_EXTRACTION_TIMEOUT": ("extraction", "timeout_seconds", float),
+    "EVICORTEX_EMBEDDING_TIMEOUT": ("providers", "embedding_timeout_seconds", float),
+    "EVICORTEX_RERANK_TIMEOUT": ("providers", "rerank_timeout_seconds", float),
     "EVICORTEX_CUT": ("packing", "cut", _boolean),
     "EVICORTEX_RANKER": ("fusion", "ranker", _boolean),
     "EVICORTEX_SENTENCES": ("semantic", "sentences", _boolean),

@@ -4,7 +4,8 @@ import os
 import signal
 import subprocess
 import sys
-from collections.abc import Iterator, Sequence
+import threading
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -15,11 +16,18 @@ from evicortex import Diagnostic, EviCortex, EvidenceDraft, RememberReceipt, Set
 from evicortex.errors import MissingExtraError, TextTooLongError
 from evicortex.pipeline.wiring import RoomOptions
 from evicortex.projections.semantic import SemanticOptions
-from evicortex.protocols import Embedder, EmbeddingProfile, Float32Matrix, InputType
+from evicortex.protocols import (
+    Embedder,
+    EmbeddingProfile,
+    Float32Matrix,
+    InputType,
+    RerankCandidate,
+)
 from evicortex.testing import (
     EMBEDDER_LIES,
     DeterministicEmbedder,
     LyingEmbedder,
+    OverlapReranker,
     RaisingEmbedder,
 )
 
@@ -155,6 +163,82 @@ def test_nothing_that_a_provider_does_costs_the_receipt(
         embedder.fault = ""
         cortex.sync_semantic("a")
         assert "dense_turn" in cortex.search("a", "cat").hits[0].channels
+
+
+class Stuck(DeterministicEmbedder):
+    """Answers at once, or, while it is ``stuck``, only after ``release`` is set."""
+
+    def __init__(self) -> None:
+        super().__init__(4, model_id="testing/stuck")
+        self.stuck = False
+        self.release = threading.Event()
+
+    def embed(self, texts: Sequence[str], *, input_type: InputType = "document") -> Float32Matrix:
+        if self.stuck:
+            self.release.wait()
+        return super().embed(texts, input_type=input_type)
+
+
+IMPATIENT = Settings.from_environment(
+    {"EVICORTEX_EMBEDDING_TIMEOUT": "0.05", "EVICORTEX_RERANK_TIMEOUT": "0.05"}
+)
+
+
+def test_an_embedder_that_does_not_answer_holds_nothing_up(tmp_path: Path) -> None:
+    embedder = Stuck()
+    with EviCortex.open(tmp_path / "m.db", embedder=embedder, settings=IMPATIENT) as cortex:
+        assert all(receipt.indexed for receipt in fill(cortex))
+        embedder.stuck = True
+        receipt = cortex.remember("a", "The cat is called Miso")
+        assert not receipt.indexed
+        (said,) = receipt.diagnostics
+        assert said.code == "semantic_not_indexed"
+        assert "testing/stuck@1 gave no answer (TimeoutError: no answer within 0.05 s)" in (
+            said.message
+        )
+        pack = cortex.recall("a", "cat", budget_tokens=500)
+        assert "semantic_query_failed" in codes(pack.diagnostics)
+        assert "dense_turn" not in pack.trace["channels"]
+        assert "The cat is called Miso" in [item.text for item in pack.items]
+        embedder.stuck = False
+        embedder.release.set()
+        assert cortex.sync_semantic("a").indexed == 1
+        assert "dense_turn" in cortex.recall("a", "cat", budget_tokens=500).trace["channels"]
+
+
+def test_a_reranker_that_does_not_answer_changes_nothing(tmp_path: Path) -> None:
+    release = threading.Event()
+
+    class Waiting(OverlapReranker):
+        def rerank(self, query: str, candidates: Sequence[RerankCandidate]) -> Mapping[str, float]:
+            release.wait()
+            return super().rerank(query, candidates)
+
+    path = tmp_path / "m.db"
+    with EviCortex.open(path, embedder=None) as cortex:
+        fill(cortex)
+        plain = cortex.recall("a", "cat", budget_tokens=500)
+    with EviCortex.open(path, embedder=None, reranker=Waiting(), settings=IMPATIENT) as cortex:
+        pack = cortex.recall("a", "cat", budget_tokens=500)
+        release.set()
+    assert pack.text == plain.text
+    (said,) = [each for each in pack.diagnostics if each.code == "rerank_failed"]
+    assert "testing/overlap gave no answer (TimeoutError: no answer within 0.05 s)" in said.message
+
+
+def test_a_local_encoder_that_cannot_start_costs_no_receipt(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pytest.importorskip("onnxruntime", reason="evicortex[local] is not installed")
+
+    def broken(_: object) -> None:
+        raise OSError("no room left")
+
+    monkeypatch.setattr("evicortex.providers.onnx.OnnxEmbedder.__init__", broken)
+    with EviCortex.open(tmp_path / "m.db") as cortex:
+        assert cortex.remember("a", TEXTS[0]).created
+        assert cortex.recall("a", "cat", budget_tokens=500).items
+        assert "no room left" in " ".join(cortex.capabilities().notes)
 
 
 class Short(DeterministicEmbedder):

@@ -270,6 +270,23 @@ class Capped(DeterministicEmbedder):
         return [Span(start, min(start + 5, len(text))) for start in range(0, len(text), 5)]
 
 
+@pytest.mark.parametrize("count", [127, 128, 129, 300])
+def test_no_call_has_more_texts_than_its_time_is_meant_for(count):
+    provider = DeterministicSpanEmbedder()
+    checked = CheckedEmbedder(provider, order_probes=0)
+    texts = [f"text {number}" for number in range(count)]
+    spans = [[Span(0, 4)] * (number % 3) for number in range(count)]
+    expected = DeterministicEmbedder().embed(texts)
+    assert np.array_equal(checked.embed(texts).vectors, expected)
+    answer = checked.embed_spans(texts, spans)
+    assert np.array_equal(answer.texts.vectors, expected)
+    assert [len(batch.indices) for batch in answer.spans] == [len(wanted) for wanted in spans]
+    for calls in (provider.calls, provider.span_calls):
+        assert [len(sent) for sent, _ in calls] == [128] * (count // 128) + [count % 128] * (
+            count % 128 > 0
+        )
+
+
 def test_one_text_too_long_rejects_its_row_only():
     batch = CheckedEmbedder(Capped()).embed(["short", "far too long", "bad", "ok"])
     assert batch.indices == (0, 3)
@@ -568,7 +585,7 @@ def test_with_a_limit_answers_and_errors_come_through():
         failing.embed_query("a")
 
 
-@pytest.mark.parametrize("limit", [0, -1.0, float("nan")])
+@pytest.mark.parametrize("limit", [0, -1.0, float("nan"), float("inf")])
 def test_limits_must_be_above_zero(limit):
     with pytest.raises(InputError, match="timeout_seconds"):
         CheckedEmbedder(DeterministicEmbedder(), timeout_seconds=limit)

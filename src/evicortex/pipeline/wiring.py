@@ -37,6 +37,7 @@ from evicortex.validation import (
     CheckedExtractor,
     CheckedReranker,
     CheckedTokenCounter,
+    checked_timeout,
 )
 from evicortex.validity import DEFAULT_ORDER, AuthorityOrder, PredicateRegistry, to_utc
 
@@ -86,9 +87,23 @@ class ExtractionOptions:
     timeout_seconds: float | None = 300.0
 
     def __post_init__(self) -> None:
-        limit = self.timeout_seconds
-        if limit is not None and not 0 < limit <= threading.TIMEOUT_MAX:
-            raise InputError(f"timeout_seconds must be finite and above 0, not {limit!r}")
+        checked_timeout(self.timeout_seconds)
+
+
+@dataclass(frozen=True, slots=True)
+class ProviderOptions:
+    """How long one call of an embedder and of a reranker may take, in seconds of wall time.
+
+    An embedder is given at most 128 texts a call, a reranker 16; ``None`` waits for ever. A call
+    whose time is up has failed: recall goes on without it, and evidence stays to be embedded.
+    """
+
+    embedding_timeout_seconds: float | None = 300.0
+    rerank_timeout_seconds: float | None = 60.0
+
+    def __post_init__(self) -> None:
+        checked_timeout(self.embedding_timeout_seconds)
+        checked_timeout(self.rerank_timeout_seconds)
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,6 +123,7 @@ class RoomOptions:
     calibration: Calibration | None = None
     recall: RecallOptions = field(default_factory=RecallOptions)
     extraction: ExtractionOptions = field(default_factory=ExtractionOptions)
+    providers: ProviderOptions = field(default_factory=ProviderOptions)
     predicates: PredicateRegistry = field(default_factory=PredicateRegistry)
     authorities: AuthorityOrder = DEFAULT_ORDER
 

@@ -13,7 +13,7 @@ unchanged.
 
 from __future__ import annotations
 
-from evicortex.validation.calls import guarded
+from evicortex.validation.calls import checked_timeout, guarded
 from evicortex.validation.candidates import MAX_RERANK, CheckedCandidateIndex, CheckedReranker
 from evicortex.validation.embedding import (
     CheckedEmbedder,
@@ -35,6 +35,7 @@ __all__ = [
     "EmbeddedBatch",
     "EmbeddedSpans",
     "RowError",
+    "checked_timeout",
     "guarded",
     "profile_digest",
     "span_profile_digest",

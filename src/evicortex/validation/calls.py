@@ -13,6 +13,7 @@ from evicortex.errors import (
     ProviderError,
     ProviderUnavailableError,
 )
+from evicortex.validation.workers import within
 
 T = TypeVar("T")
 
@@ -34,7 +35,7 @@ def guarded(name: str, call: Callable[[], T], *, timeout_seconds: float | None =
         ProviderUnavailableError: It raised anything else, or did not answer in time.
     """
     try:
-        return call() if timeout_seconds is None else _within(call, timeout_seconds)
+        return call() if timeout_seconds is None else within(call, timeout_seconds)
     except (ProviderError, MissingExtraError):
         raise
     except Exception as error:
@@ -50,30 +51,10 @@ def _reason(error: Exception) -> str:
         return type(error).__name__
 
 
-def _within(call: Callable[[], T], timeout_seconds: float) -> T:
-    results: list[T] = []
-    failures: list[BaseException] = []
-
-    def run() -> None:
-        try:
-            results.append(call())
-        except BaseException as error:  # noqa: BLE001 - carried to the calling thread, raised there
-            failures.append(error)
-
-    worker = threading.Thread(target=run, name="evicortex-provider", daemon=True)
-    worker.start()
-    worker.join(timeout_seconds)
-    if failures:
-        raise failures[0]
-    if not results:
-        raise TimeoutError(f"no answer within {timeout_seconds:g} s")
-    return results[0]
-
-
 def checked_timeout(timeout_seconds: float | None) -> float | None:
-    """Return the limit, or raise ``InputError`` unless it is None or above zero."""
-    if timeout_seconds is not None and not timeout_seconds > 0:
-        raise InputError(f"timeout_seconds must be above 0, not {timeout_seconds!r}")
+    """Return the limit, or raise ``InputError`` unless it is None or finite and above zero."""
+    if timeout_seconds is not None and not 0 < timeout_seconds <= threading.TIMEOUT_MAX:
+        raise InputError(f"timeout_seconds must be finite and above 0, not {timeout_seconds!r}")
     return timeout_seconds
 
 

@@ -33,6 +33,9 @@ from evicortex.validation.profiles import profile_digest, span_profile_digest, v
 
 T = TypeVar("T")
 
+MAX_TEXTS = 128
+"""Texts of one call, so that a limit of its time means something: a book has many windows."""
+
 NORM_TOLERANCE = 1e-3
 """How far from 1 the length of a vector may be when the profile promises unit length."""
 
@@ -98,6 +101,7 @@ class CheckedEmbedder:
             f"embedder {type(embedder).__name__}", lambda: validate_profile(embedder.profile)
         )
         self._digest = profile_digest(self._profile)
+        # Asked once: these checks read the profile too, outside the guard of a call.
         self._spanned = isinstance(embedder, SpanEmbedder)
         self._windowed = isinstance(embedder, WindowEmbedder)
         self._role_aware = _takes_input_type(embedder.embed)
@@ -230,12 +234,14 @@ class CheckedEmbedder:
             )
 
     def _matrix(self, texts: Sequence[str], input_type: InputType) -> Float32Matrix:
-        call: Callable[[], Float32Matrix]
+        return np.concatenate(
+            [self._call(partial(self._answer, part, input_type)) for part in _parts(tuple(texts))]
+        )
+
+    def _answer(self, texts: Sequence[str], input_type: InputType) -> Float32Matrix:
         if self._role_aware:
-            call = partial(self._embedder.embed, tuple(texts), input_type=input_type)
-        else:
-            call = partial(self._embedder.embed, tuple(texts))
-        return self._call(lambda: self._shaped(call(), len(texts)))
+            return self._shaped(self._embedder.embed(texts, input_type=input_type), len(texts))
+        return self._shaped(self._embedder.embed(texts), len(texts))
 
     def _cut(self, text: str, answer: object) -> tuple[Span, ...]:
         if not isinstance(answer, Iterable):
@@ -283,15 +289,19 @@ class CheckedEmbedder:
     ) -> tuple[Float32Matrix, tuple[EmbeddedBatch, ...]]:
         if not self._spanned:
             raise InputError(f"{self.name} has no span vectors")
-        embedder = cast("SpanEmbedder", self._embedder)
-        vectors, pieces = self._call(
-            lambda: self._paired(embedder.embed_spans(texts, spans), spans)
+        answers = [
+            self._call(partial(self._span_answer, part, asked))
+            for part, asked in zip(_parts(texts), _parts(spans), strict=True)
+        ]
+        return np.concatenate([vectors for vectors, _ in answers]), tuple(
+            self._rows(piece, range(len(piece))) for _, pieces in answers for piece in pieces
         )
-        return vectors, tuple(self._rows(piece, range(len(piece))) for piece in pieces)
 
-    def _paired(
-        self, answer: object, spans: Sequence[Sequence[Span]]
+    def _span_answer(
+        self, texts: Sequence[str], spans: Sequence[Sequence[Span]]
     ) -> tuple[Float32Matrix, list[Float32Matrix]]:
+        embedder = cast("SpanEmbedder", self._embedder)
+        answer: object = embedder.embed_spans(texts, spans)
         if not isinstance(answer, tuple) or len(answer) != 2:
             raise ProviderContractError(f"{self.name}: embed_spans must return a pair")
         vectors, pieces = answer
@@ -375,6 +385,10 @@ class CheckedEmbedder:
                 "and rows must keep the order of the spans"
             )
         self._probes_left["a span"] = 0
+
+
+def _parts(items: Sequence[T]) -> list[Sequence[T]]:
+    return [items[start : start + MAX_TEXTS] for start in range(0, len(items), MAX_TEXTS)]
 
 
 def _elsewhere(alone: Float32Matrix, matrix: Float32Matrix, position: int) -> bool:
