@@ -2,9 +2,11 @@
 
 import pytest
 
+from evicortex.policy import cutting
 from evicortex.policy.cutting import Cutter, CuttingPolicy
 from evicortex.policy.packing import PackingPolicy, pack
 from evicortex.policy.pieces import PackQuery, pieces
+from evicortex.providers.tokens import EstimateCounter
 from evicortex.types import Span
 
 TEXT = "Hello there! I moved to Lisbon in March. So nice. My cat likes it. Bye."
@@ -103,7 +105,15 @@ def test_what_does_not_fit_whole_is_offered_in_shorter_forms():
 
 
 def test_similarities_of_pieces_decide_if_given():
-    assert forms(used=90, similarities={NICE: 1.0})[0] == (NICE,)
+    similarities = dict.fromkeys((HELLO, MOVED, CAT, BYE), 0.0) | {NICE: 1.0}
+    assert forms(used=90, similarities=similarities)[0] == (NICE,)
+
+
+def test_a_piece_without_a_vector_is_chosen_by_its_words():
+    known = dict.fromkeys((HELLO, NICE, BYE), 0.4)
+    assert forms(used=90, similarities=known | {CAT: 0.4})[0] == (MOVED,)
+    assert forms(used=90, similarities=known | {MOVED: 0.1})[0] == (CAT,)
+    assert forms(used=90, similarities=known | {MOVED: 0.9})[0] == (MOVED,)
 
 
 def test_pieces_that_are_remembered_are_used_as_they_are():
@@ -159,6 +169,72 @@ def test_of_a_very_long_text_only_the_unit_is_looked_at():
     start = len(text) - len(TEXT)
     found = forms(text, Span(start, len(text)), used=50)
     assert found[0] == tuple(Span(a + start, b + start) for a, b in (MOVED, CAT))
+
+
+def test_pieces_of_a_very_long_text_are_remembered_for_the_pack(monkeypatch):
+    text = "Nothing here. " * 2000
+    calls = []
+    monkeypatch.setattr(cutting, "pieces", lambda part: calls.append(len(part)) or pieces(part))
+    cutter = Cutter(CuttingPolicy(), QUERY, 100, words)
+    asked = {"similarities": {}, "used": 90, "room": 9, "first": False}
+    units = (Span(0, len(text)), Span(0, 140), Span(0, len(text)))
+    found = [list(cutter.forms(text, unit, **asked)) for unit in units]
+    assert found[0] == found[2] != []
+    assert calls == [len(text), 140]
+
+
+def test_a_pack_cuts_so_many_characters_of_long_texts(monkeypatch):
+    monkeypatch.setattr(cutting, "CUT_CHARACTERS", 28_000)
+    text = "Nothing here. " * 2000
+    cutter = Cutter(CuttingPolicy(), QUERY, 100, words)
+    unit = Span(0, len(text))
+    assert cutter.can_cut(text, unit)
+    assert cutter.can_cut(TEXT, Span(0, len(TEXT)))
+    list(cutter.forms(text, unit, similarities={}, used=90, room=9, first=False))
+    assert cutter.can_cut(text, unit)
+    assert not cutter.can_cut(text + " More.", unit)
+    assert cutter.can_cut(TEXT, Span(0, len(TEXT)))
+
+
+@pytest.mark.parametrize("end", ["", "."])
+@pytest.mark.parametrize("length", [20_000, 70_000])
+@pytest.mark.parametrize("budget", [256, 512, 1024, 2048, 4096])
+def test_the_best_part_of_a_long_turn_is_shown_at_any_budget(candidate, length, end, budget):
+    filler = " ".join(f"and so {n} walks along the river went on{end}" for n in range(length // 40))
+    middle = filler.index(" ", length // 2)
+    fact = f" then my cat moved to Lisbon{end}"
+    text = filler[:middle] + fact + filler[middle:]
+    packed = pack([candidate(text)], budget=budget, counter=EstimateCounter(), query=QUERY)
+    assert packed.token_count <= budget
+    (item,) = packed.items
+    assert fact.strip() in item.text
+    assert not item.complete
+
+
+def test_what_ranks_low_shows_one_passage_of_a_long_turn(candidate):
+    first = candidate("My cat lives here. " * 100, position=1)
+    long = candidate(
+        "we went on " * 300 + "and my cat lives in Lisbon " + "we went on " * 300, position=2
+    )
+    packed = pack([first, long], budget=600, counter=EstimateCounter(), query=QUERY)
+    (item,) = (item for item in packed.items if item.spans[0].start > 0)
+    assert "my cat lives in Lisbon" in item.text
+    assert len(item.spans) == 1
+
+
+@pytest.mark.parametrize(
+    "block",
+    ["```\n" + "x = cat\n" * 400 + "```", "- cat\n" * 400, "| cat | b |\n" * 400],
+    ids=["code", "list", "table"],
+)
+def test_long_code_tables_and_lists_stay_whole_or_left_out(candidate, block):
+    text = f"Here is my cat.\n\n{block}\n\nThat is the cat."
+    shown = {}
+    for budget in (40, 200, 5000):
+        packed = pack([candidate(text)], budget=budget, counter=EstimateCounter(), query=QUERY)
+        shown[budget] = [text[start:end] for start, end in packed.items[0].spans]
+    assert shown[40] == shown[200] == ["Here is my cat.", "That is the cat."]
+    assert shown[5000] == [text]
 
 
 def test_a_blank_unit_has_no_pieces():

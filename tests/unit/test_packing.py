@@ -5,6 +5,7 @@ from datetime import UTC, datetime
 import pytest
 
 from evicortex.errors import BudgetError
+from evicortex.policy import cutting
 from evicortex.policy.filling import CHARACTERS_PER_TOKEN, COUNTED_CHARACTERS
 from evicortex.policy.packing import MAX_BUDGET, PackingPolicy, checked_budget, pack
 from evicortex.types import Polarity, Span
@@ -305,7 +306,8 @@ def test_estimated_counts_are_said_to_be_estimates(candidate):
 
 def test_text_that_costs_no_tokens_is_bounded_by_its_characters(candidate):
     spaces = candidate("a" + " " * 5000 + "b")
-    packed = pack([spaces, candidate("c", position=2)], budget=100, counter=WORDS)
+    whole = PackingPolicy(cut=False)
+    packed = pack([spaces, candidate("c", position=2)], budget=100, counter=WORDS, policy=whole)
     assert [item.evidence_id for item in packed.items] == ["ev_0002"]
     assert codes(packed) == ["character_limit"]
     assert packed.diagnostics[0].details == {"evidence_ids": ("ev_0001",)}
@@ -314,7 +316,8 @@ def test_text_that_costs_no_tokens_is_bounded_by_its_characters(candidate):
 
 
 def test_too_many_characters_for_the_budget_are_named_when_nothing_fits(candidate):
-    packed = pack([candidate("a" + " " * 5000)], budget=100, counter=WORDS)
+    whole = PackingPolicy(cut=False)
+    packed = pack([candidate("a" + " " * 5000)], budget=100, counter=WORDS, policy=whole)
     assert packed.diagnostics[0].details == {
         "reason": "budget",
         "evidence_id": "ev_0001",
@@ -332,8 +335,7 @@ class Watched(Words):
         return super().count(text)
 
 
-@pytest.mark.parametrize("cut", [False, True])
-@pytest.mark.parametrize("budget", [0, 8, 50])
+@pytest.mark.parametrize(("cut", "budget"), [(False, 0), (False, 50), (True, 0), (True, 8)])
 def test_what_is_hopelessly_long_is_not_even_counted(candidate, cut, budget):
     counter = Watched()
     long = candidate("word " * COUNTED_CHARACTERS)
@@ -342,6 +344,23 @@ def test_what_is_hopelessly_long_is_not_even_counted(candidate, cut, budget):
     assert packed.text == ""
     assert reasons(packed) == [("ev_0001", "budget", None)]
     assert counter.longest < COUNTED_CHARACTERS
+
+
+def test_of_what_is_hopelessly_long_passages_are_counted_and_shown(candidate):
+    counter = Watched()
+    packed = pack([candidate("word " * COUNTED_CHARACTERS)], budget=90, counter=counter)
+    assert packed.token_count <= 90
+    assert packed.omitted == ()
+    assert counter.longest < COUNTED_CHARACTERS
+
+
+def test_what_is_not_cut_because_the_pack_cut_enough_is_named(candidate, monkeypatch):
+    monkeypatch.setattr(cutting, "CUT_CHARACTERS", 40_000)
+    candidates = [candidate(f"{n} " + "Some words. " * 2000, position=n) for n in (1, 2, 3)]
+    packed = pack(candidates, budget=60, counter=WORDS)
+    assert [item.evidence_id for item in packed.items] == ["ev_0001"]
+    assert codes(packed) == ["character_limit", "cut_limit"]
+    assert packed.diagnostics[1].details == {"evidence_ids": ("ev_0002", "ev_0003")}
 
 
 def test_five_million_characters_fit_a_large_budget(candidate):

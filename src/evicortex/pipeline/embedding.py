@@ -10,7 +10,7 @@ import numpy as np
 
 from evicortex.errors import LedgerError, MissingExtraError, ProviderError, TextTooLongError
 from evicortex.ledger import NamespaceRow
-from evicortex.pipeline.sentences import sentence_identity, sentences_of, within
+from evicortex.pipeline.sentences import clipped, sentence_identity, sentences_of, within
 from evicortex.pipeline.wiring import Rooms
 from evicortex.projections.semantic import Due, Kind, VectorRow
 from evicortex.projections.sentences import SentenceRow
@@ -218,7 +218,7 @@ def _rejected(failures: Sequence[tuple[str, str]]) -> Diagnostic:
 
 
 class _Text(NamedTuple):
-    """One input of the encoder: a text or a window of it, with its sentences inside it.
+    """One input of the encoder: a text or a window of it, with the sentences that it holds most of.
 
     ``window`` and ``sentences`` are spans of the item's whole text.
     """
@@ -240,7 +240,8 @@ class _Text(NamedTuple):
     @property
     def shifted(self) -> list[Span]:
         start = self.window.start
-        return [Span(begin - start, end - start) for begin, end in self.sentences]
+        inside = (clipped(span, self.window) for span in self.sentences)
+        return [Span(begin - start, end - start) for begin, end in inside]
 
 
 def _made(rooms: Rooms, embedder: CheckedEmbedder, task: _Task, due: Sequence[Due]) -> _Made:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Iterable, Sequence
 
 import numpy as np
@@ -36,17 +37,29 @@ def sentences_of(text: str) -> tuple[Span, ...]:
 
 
 def within(spans: Sequence[Span], windows: Sequence[Span]) -> list[list[Span]]:
-    """Return, for each window, the spans that lie in it and in no earlier one.
+    """Return, for each window, the spans that it holds most of; the first such window has them.
 
-    A span that crosses the windows' borders is in none of the lists: it has no vector.
+    The vector of what that window holds of a span stands for the whole span. A span that lies
+    in no window is in none of the lists. ``windows`` begin and end in order.
     """
     found: list[list[Span]] = [[] for _ in windows]
+    ends = [window.end for window in windows]
     for span in spans:
-        for inside, window in zip(found, windows, strict=True):
-            if window.start <= span.start and span.end <= window.end:
-                inside.append(span)
+        held, best = 0, -1
+        for at in range(bisect_right(ends, span.start), len(windows)):
+            if windows[at].start >= span.end:
                 break
+            part = clipped(span, windows[at])
+            if part.end - part.start > held:
+                held, best = part.end - part.start, at
+        if held:
+            found[best].append(span)
     return found
+
+
+def clipped(span: Span, window: Span) -> Span:
+    """Return what of ``span`` lies in ``window``, which it overlaps."""
+    return Span(max(span.start, window.start), min(span.end, window.end))
 
 
 def sentence_scores(

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from statistics import fmean
 from typing import Final
 
 from evicortex.policy.pieces import (
@@ -50,14 +51,18 @@ class CuttingPolicy:
 
 
 _WHOLE_CHARACTERS: Final = 20_000
-"""Of a longer text only the passage in question is cut into pieces, not the whole."""
+"""Of a longer text only the unit in question is cut, and its pieces are kept for the pack alone."""
+CUT_CHARACTERS: Final = 2_000_000
+"""Units of longer texts are cut until one pack has cut so many characters; a million take .4 s."""
+_MISSES: Final = 64
+"""When something is chosen and so many pieces in a row did not fit, no more are counted."""
 
 
 class Cutter:
     """Offers for each unit (a turn, or a passage of one) what to show of it.
 
     ``tokens`` counts a text, ``budget`` is in tokens, ``pieces_of`` returns the pieces of a text.
-    One cutter serves one pack.
+    One cutter serves one pack, and remembers the pieces of long texts for it.
     """
 
     def __init__(
@@ -73,6 +78,14 @@ class Cutter:
         self._budget = budget
         self._tokens = tokens
         self._pieces_of = pieces_of
+        self._long: dict[tuple[str, Span], tuple[Piece, ...]] = {}
+        self._characters_left = CUT_CHARACTERS
+
+    def can_cut(self, content: str, unit: Span) -> bool:
+        """Return whether ``unit`` is still to be cut in this pack; most always are."""
+        if len(content) <= _WHOLE_CHARACTERS or (content, unit) in self._long:
+            return True
+        return unit.end - unit.start <= self._characters_left
 
     def forms(
         self,
@@ -86,9 +99,10 @@ class Cutter:
     ) -> Iterator[tuple[Span, ...]]:
         """Yield what to show of ``unit``: first what is best, then what is shorter.
 
-        ``similarities`` are those of its pieces to the query, where they are known. ``used`` tokens of the budget are taken by what ranks above, about ``room`` tokens are
-        left; ``first`` says that nothing ranks above. Each form is ranges of ``content`` in
-        order; there may be none.
+        ``similarities`` are those of its pieces to the query, where they are known. ``used``
+        tokens of the budget are taken by what ranks above, about ``room`` tokens are left;
+        ``first`` says that nothing ranks above. Each form is ranges of ``content`` in order;
+        there may be none.
         """
         never_cut = self._policy.never_cut
         if never_cut and self._tokens(content[unit.start : unit.end]) <= never_cut:
@@ -126,19 +140,23 @@ class Cutter:
         return max(policy.long_turn, share * self._budget)
 
     def _parts(self, content: str, unit: Span) -> tuple[Piece, ...]:
-        if len(content) > _WHOLE_CHARACTERS:
-            alone = pieces(content[unit.start : unit.end])
-            return tuple(
-                piece._replace(
-                    span=Span(piece.span.start + unit.start, piece.span.end + unit.start)
-                )
-                for piece in alone
-            )
-        return pieces_within(content, self._pieces_of(content), unit)
+        if len(content) <= _WHOLE_CHARACTERS:
+            return pieces_within(content, self._pieces_of(content), unit)
+        known = self._long.get((content, unit))
+        if known is None:
+            known = self._long[content, unit] = _pieces_alone(content, unit)
+            self._characters_left -= unit.end - unit.start
+        return known
 
     def _ranked(self, parts: Sequence[Piece], similarities: Mapping[Span, float]) -> list[Span]:
+        """Return the spans of ``parts``, best first.
+
+        One whose similarity is unknown, although others' are not, is taken to be as similar as
+        those are on average: its words decide.
+        """
+        unknown = fmean(similarities.values()) if similarities else 0.0
         scored = [
-            (-self._scorer.score(part, similarities.get(part.span, 0.0)), part.span)
+            (-self._scorer.score(part, similarities.get(part.span, unknown)), part.span)
             for part in parts
         ]
         return [span for _, span in sorted(scored)]
@@ -148,13 +166,24 @@ class Cutter:
     ) -> list[Span]:
         """Return the best pieces, at most ``limit`` of them, that have ``cap`` tokens together."""
         chosen: list[Span] = []
-        taken = 0
+        taken = misses = 0
         mark = self._tokens(CUT)
         for part in ranked:
             size = self._tokens(content[part.start : part.end])
             if taken + size <= cap:
                 chosen.append(part)
                 taken += size + mark
-            if limit is not None and len(chosen) == limit:
+                misses = 0
+            else:
+                misses += 1
+            if len(chosen) == limit or (chosen and misses > _MISSES):
                 break
         return chosen
+
+
+def _pieces_alone(content: str, unit: Span) -> tuple[Piece, ...]:
+    """Return the pieces of ``unit`` of ``content`` without a look at what is around it."""
+    return tuple(
+        piece._replace(span=Span(piece.span.start + unit.start, piece.span.end + unit.start))
+        for piece in pieces(content[unit.start : unit.end])
+    )

@@ -40,8 +40,6 @@ nothing: WordPiece gives none for white space and one for any word of more than 
 """
 COUNTED_CHARACTERS: Final = 250_000
 """A text that is too long to fit and longer than this is not counted to say what it would cost."""
-CUT_CHARACTERS: Final = 50_000
-"""A unit that is longer than this is not cut into pieces: rank its passages instead."""
 
 
 class Size(NamedTuple):
@@ -72,13 +70,14 @@ class Costs:
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """What a pack shows of one evidence; ``candidate`` is the best-ranked one of it.
+    """What a pack shows of one evidence; ``candidate`` is the best-ranked one of it that is shown.
 
-    ``part`` is what its line holds after the name, with the longest mark that it may get;
+    ``rank`` is its place among all candidates offered, 0 for the best. ``part`` is what its line holds after the name, with the longest mark that it may get;
     ``times`` are those that what it shows names, if the pack shows times.
     """
 
     candidate: PackCandidate
+    rank: int
     spans: tuple[Span, ...]
     line: Line
     codes: frozenset[str]
@@ -92,6 +91,13 @@ class Refusal(NamedTuple):
     candidate: PackCandidate
     tokens: int | None
     too_long: bool
+
+
+class Ranked(NamedTuple):
+    """A candidate and its place among all that were offered, 0 for the best."""
+
+    rank: int
+    candidate: PackCandidate
 
 
 class _Headers:
@@ -136,9 +142,11 @@ _NOTHING: Final = Size(0, 0)
 class Filling:
     """One greedy pass. ``limit`` is in estimated tokens, ``characters`` bounds the text.
 
-    ``entries`` are in the order in which they came in, best first, and ``taken`` is what each
-    costs; ``used`` is the estimate of the tokens of the whole text; ``refused`` holds what did
-    not fit. All are by evidence. ``times`` says which times an evidence names; ``None`` shows none.
+    Candidates are offered best first. ``entries`` are in the order in which they came in, which
+    is not that of their ranks once the limit was raised, and ``taken`` is what each costs;
+    ``used`` is the estimate of the tokens of the whole text; ``refused`` holds what did not fit;
+    ``uncut`` are those of the refused that were not cut because the pack had cut enough. All are
+    by evidence. ``times`` says which times an evidence names; ``None`` shows none.
     """
 
     def __init__(
@@ -153,7 +161,9 @@ class Filling:
         self.entries: dict[str, Entry] = {}
         self.refused: dict[str, Refusal] = {}
         self.taken: dict[str, int] = {}
-        self._passed_over: list[PackCandidate] = []
+        self.uncut: set[str] = set()
+        self._offered = 0
+        self._passed_over: list[Ranked] = []
         self.used = costs.of(OPENING + "\n") + costs.of(CLOSING)
         self._limit = limit
         self._characters_left = characters - len(OPENING) - 1 - len(CLOSING)
@@ -166,17 +176,22 @@ class Filling:
 
     def offer(self, candidate: PackCandidate) -> None:
         """Take in what fits of ``candidate``; otherwise note what it would have cost."""
+        self._offer(Ranked(self._offered, candidate))
+        self._offered += 1
+
+    def _offer(self, ranked: Ranked) -> None:
+        candidate = ranked.candidate
         evidence = candidate.evidence
         entry = self.entries.get(evidence.evidence_id)
         opening = self._opening(evidence) if entry is None else _NOTHING
         unit = candidate.span or Span(0, len(evidence.content))
         preferred: Refusal | None = None
         for spans in self._forms(candidate, unit, self._limit - self.used - opening.tokens):
-            refusal = self._try(candidate, spans, entry, opening)
+            refusal = self._try(ranked, spans, entry, opening)
             if refusal is None:
                 return
             preferred = preferred or refusal
-        self._passed_over.append(candidate)
+        self._passed_over.append(ranked)
         if entry is None and evidence.evidence_id not in self.refused:
             self.refused[evidence.evidence_id] = preferred or self._refusal(
                 candidate, (unit,), opening
@@ -186,8 +201,12 @@ class Filling:
         """Allow more tokens, and offer again what did not fit, best first."""
         self._limit = limit
         again, self._passed_over = self._passed_over, []
-        for candidate in again:
-            self.offer(candidate)
+        for ranked in again:
+            self._offer(ranked)
+
+    def ranked(self) -> list[Entry]:
+        """Return the entries, best first."""
+        return sorted(self.entries.values(), key=lambda entry: entry.rank)
 
     def _opening(self, evidence: Evidence) -> Size:
         """Return what a new item needs beside its text."""
@@ -210,10 +229,14 @@ class Filling:
         """Return what may be shown of ``candidate``, the best form first."""
         if room < (_SMALLEST_TEXT if self._cutter is None else _SMALLEST_PIECE):
             return ()
-        if self._cutter is None or unit.end - unit.start > CUT_CHARACTERS:
+        content = candidate.evidence.content
+        if self._cutter is None:
+            return ((unit,),)
+        if not self._cutter.can_cut(content, unit):
+            self.uncut.add(candidate.evidence.evidence_id)
             return ((unit,),)
         return self._cutter.forms(
-            candidate.evidence.content,
+            content,
             unit,
             similarities=candidate.similarities,
             used=self.used,
@@ -223,22 +246,24 @@ class Filling:
 
     def _try(
         self,
-        candidate: PackCandidate,
+        ranked: Ranked,
         spans: tuple[Span, ...],
         entry: Entry | None,
         opening: Size,
     ) -> Refusal | None:
-        """Take in ``spans`` of ``candidate``, or say what they would have cost.
+        """Take in ``spans`` of a candidate, or say what they would have cost.
 
         Escapes and marks only add to a text, so what does not fit without them is not rendered.
         """
+        candidate = ranked.candidate
         content = candidate.evidence.content
         spans = merged_spans(content, [*entry.spans, *spans] if entry else spans)
         if _characters(spans) > max(COUNTED_CHARACTERS, self._characters_left):
             return Refusal(candidate, None, too_long=True)
         added = self._added(_part(content, spans), entry, opening)
         if self._fits(added):
-            wider = self._entry(entry.candidate if entry else candidate, spans)
+            shown = Ranked(entry.rank, entry.candidate) if entry else ranked
+            wider = self._entry(min(shown, ranked, key=lambda each: each.rank), spans)
             added = self._added(wider.part, entry, opening)
             if self._fits(added):
                 self._take(wider, added)
@@ -252,7 +277,8 @@ class Filling:
         added = self._added(_part(candidate.evidence.content, spans), None, opening)
         return Refusal(candidate, added.tokens, added.characters > self._characters_left)
 
-    def _entry(self, candidate: PackCandidate, spans: tuple[Span, ...]) -> Entry:
+    def _entry(self, ranked: Ranked, spans: tuple[Span, ...]) -> Entry:
+        rank, candidate = ranked
         evidence = candidate.evidence
         name, _ = self._speaker(evidence)
         shown = shown_text(evidence.content, spans, times=self._times is not None)
@@ -260,7 +286,8 @@ class Filling:
         mark = times_mark(times)
         line = Line(evidence, name.text, shown.text, mark.text)
         part = f" {shown.text}{mark.text}{_longest_mark(candidate)}\n"
-        return Entry(candidate, spans, line, name.codes | shown.codes | mark.codes, part, times)
+        codes = name.codes | shown.codes | mark.codes
+        return Entry(candidate, rank, spans, line, codes, part, times)
 
     def _added(self, part: str, entry: Entry | None, opening: Size) -> Size:
         tokens, characters = opening.tokens + self._costs.of(part), opening.characters + len(part)
@@ -276,6 +303,7 @@ class Filling:
         self._headers.open(day_of(evidence), evidence.session)
         self.entries[evidence.evidence_id] = entry
         self.refused.pop(evidence.evidence_id, None)
+        self.uncut.discard(evidence.evidence_id)
         self.taken[evidence.evidence_id] = self.taken.get(evidence.evidence_id, 0) + added.tokens
         self.used += added.tokens
         self._characters_left -= added.characters

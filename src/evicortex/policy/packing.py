@@ -11,13 +11,19 @@ from __future__ import annotations
 import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Final, Literal
+from typing import Final, Literal, NamedTuple
 
 from evicortex.errors import BudgetError
 from evicortex.policy.candidates import PackCandidate
-from evicortex.policy.cutting import Cutter, CuttingPolicy
+from evicortex.policy.cutting import CUT_CHARACTERS, Cutter, CuttingPolicy
 from evicortex.policy.duplicates import without_duplicates
-from evicortex.policy.filling import CHARACTERS_PER_TOKEN, Costs, Filling, TimesOf
+from evicortex.policy.filling import (
+    CHARACTERS_PER_TOKEN,
+    Costs,
+    Filling,
+    Refusal,
+    TimesOf,
+)
 from evicortex.policy.neighbours import NeighbourPolicy, with_neighbours
 from evicortex.policy.page import Page
 from evicortex.policy.pieces import PackQuery, PiecesOf, pieces
@@ -129,6 +135,19 @@ _ROUNDS: Final = 4
 """Passes of filling, each with a limit corrected by what the one before really counted."""
 
 
+class _Outcome(NamedTuple):
+    """What a filling refused and what it took, by evidence, at the moment when its page was made."""
+
+    refused: Mapping[str, Refusal]
+    taken: Mapping[str, int]
+    uncut: frozenset[str]
+
+    @classmethod
+    def of(cls, filling: Filling) -> _Outcome:
+        """Return the outcome of ``filling`` as it is now; raising its limit changes the filling."""
+        return cls(dict(filling.refused), dict(filling.taken), frozenset(filling.uncut))
+
+
 class _Compiler:
     """One pack in the making."""
 
@@ -142,7 +161,7 @@ class _Compiler:
         self._costs = Costs(counter)
         self._order: dict[str, PackCandidate] = {}
         self._omitted: dict[str, OmittedItem] = {}
-        self._passed = self._pass([], budget, None)
+        self._passed = _Outcome({}, {}, frozenset())
 
     def choose(self, candidates: Sequence[PackCandidate]) -> list[PackCandidate]:
         """Return what may be shown, best first; note what is left out and why."""
@@ -192,7 +211,7 @@ class _Compiler:
             page = Page(filling.entries.values(), self._counter)
             fits = page.tokens <= self._budget
             if fits and page.tokens >= best.tokens:
-                best, self._passed = page, filling
+                best, self._passed = page, _Outcome.of(filling)
             counted = page.tokens if page.entries else self._costs.of(f"{OPENING}\n{CLOSING}")
             corrected = self._budget + filling.used - counted
             if not fits:
@@ -205,7 +224,7 @@ class _Compiler:
                 filling = self._pass(wanted, corrected, cutter)
             limit = corrected
         if overfull is not None and not best.entries:
-            best, self._passed = self._shortened(overfull), overfull
+            best, self._passed = self._shortened(overfull), _Outcome.of(overfull)
         return best
 
     def _pass(self, wanted: Sequence[PackCandidate], limit: int, cutter: Cutter | None) -> Filling:
@@ -219,7 +238,7 @@ class _Compiler:
 
     def _shortened(self, filling: Filling) -> Page:
         """Drop the lowest-ranked entries until the text fits: by bisection, as counts are dear."""
-        entries = list(filling.entries.values())
+        entries = filling.ranked()
         fitting, page = 0, Page([], self._counter)
         too_many = len(entries)
         while too_many - fitting > 1:
@@ -247,15 +266,24 @@ class _Compiler:
         return refusal.tokens if refusal else self._passed.taken[evidence_id]
 
     def too_long(self) -> list[Diagnostic]:
-        """Say which items had more characters than the budget allows."""
-        ids = [key for key, refusal in self._passed.refused.items() if refusal.too_long]
-        if not ids:
-            return []
-        message = (
-            f"{len(ids)} items are left out because the pack would exceed "
-            f"{CHARACTERS_PER_TOKEN} characters for each token of the budget"
-        )
-        return [Diagnostic("character_limit", message, {"evidence_ids": tuple(ids)})]
+        """Say which items were left out because they have too many characters."""
+        refused = self._passed.refused
+        uncut = tuple(key for key in refused if key in self._passed.uncut)
+        too_long = tuple(key for key, refusal in refused.items() if refusal.too_long)
+        found = []
+        if too_long:
+            message = (
+                f"{len(too_long)} items are left out because the pack would exceed "
+                f"{CHARACTERS_PER_TOKEN} characters for each token of the budget"
+            )
+            found.append(Diagnostic("character_limit", message, {"evidence_ids": too_long}))
+        if uncut:
+            message = (
+                f"{len(uncut)} items do not fit whole and were not cut, because one pack cuts long "
+                f"texts of at most {CUT_CHARACTERS:,} characters together; store long texts in parts"
+            )
+            found.append(Diagnostic("cut_limit", message, {"evidence_ids": uncut}))
+        return found
 
     def why_empty(
         self, wanted: Sequence[PackCandidate], nothing_because: NothingBecause

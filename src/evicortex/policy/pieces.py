@@ -1,18 +1,21 @@
 """The pieces of a turn that can be shown alone, and what speaks for showing each.
 
 Pieces are exact ranges of the text: sentences, captions ``[image: …]``, and blocks of code,
-tables and lists. None begins or ends inside a word.
+tables and lists. A sentence or caption that is too long to be shown alone is the passages that it
+is made of. No piece begins or ends inside a word, unless the word is longer than a passage.
 """
 
 from __future__ import annotations
 
 import math
 import re
+from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
-from evicortex.text import blocks, content_terms, sentences
+from evicortex.text import blocks, content_terms, estimate_tokens, passages, sentences
+from evicortex.text.segments import PASSAGE_TOKENS
 from evicortex.types import Span
 
 
@@ -29,13 +32,17 @@ class Piece(NamedTuple):
     looks: tuple[float, ...]
 
 
-PIECES = "pieces-1"
+PIECES = "pieces-2"
 """Names what ``piece_spans`` does: another name for every change of a result."""
 
 PiecesOf = Callable[[str], tuple[Piece, ...]]
 """Returns the pieces of a text, as ``pieces`` does; it may remember them."""
 
-_CAPTION = re.compile(r"\[image: [^\]\n]*\]")
+LONGEST_SENTENCE: Final = 2 * PASSAGE_TOKENS
+"""Estimated tokens of a sentence or caption above which its passages are the pieces."""
+
+# What is never closed is matched to its line's end as well, so that nothing is read twice.
+_CAPTION = re.compile(r"\[image: [^\]\n]*+(\]?)")
 
 
 def pieces(content: str) -> tuple[Piece, ...]:
@@ -58,10 +65,28 @@ def _spans(content: str) -> Iterator[Span]:
             yield Span(block.start, block.end)
             continue
         text = content[block.start : block.end]
-        captions = [Span(*match.span()) for match in _CAPTION.finditer(text)]
-        found = [part for span in sentences(text) for part in _without(text, span, captions)]
-        for start, end in found + captions:
-            yield Span(block.start + start, block.start + end)
+        captions = [Span(*match.span()) for match in _CAPTION.finditer(text) if match[1]]
+        for part in [*_beside(text, captions), *captions]:
+            for start, end in _short(text, part):
+                yield Span(block.start + start, block.start + end)
+
+
+def _beside(text: str, captions: Sequence[Span]) -> Iterator[Span]:
+    """Yield the sentences of ``text`` without what of them lies in ``captions``."""
+    starts, ends = [span.start for span in captions], [span.end for span in captions]
+    for span in sentences(text):
+        near = slice(bisect_right(ends, span.start), bisect_left(starts, span.end))
+        yield from _without(text, span, captions[near])
+
+
+def _short(text: str, span: Span) -> Iterator[Span]:
+    """Yield ``span``, or the passages of one that is too long to be shown alone."""
+    part = text[span.start : span.end]
+    if estimate_tokens(part) <= LONGEST_SENTENCE:
+        yield span
+        return
+    for start, end in passages(part):
+        yield _trimmed(text, span.start + start, span.start + end)
 
 
 def _without(text: str, span: Span, holes: Sequence[Span]) -> Iterator[Span]:

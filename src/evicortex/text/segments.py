@@ -228,6 +228,8 @@ PASSAGE_TOKENS = 80
 _CLAUSE = re.compile(rf"[,;:—–][{_CLOSERS}]*\s+|[，、；：]|\s+")
 _CONTINUING = "\u200d\U0001f3fb\U0001f3fc\U0001f3fd\U0001f3fe\U0001f3ff"
 _CLUSTER = 8
+_JOINED = 2
+"""Characters after a cut that show whether it is in a word: a hyphen in one has a letter behind."""
 
 
 def passages(text: str, target: int = PASSAGE_TOKENS) -> list[Span]:
@@ -283,7 +285,7 @@ def _fitting(text: str, start: int, end: int, limit: int) -> int:
 
 
 def _softest_cut(text: str, start: int, stop: int) -> int:
-    """Return the best place to cut ``[start, stop)``: a line, a clause, a word; else ``stop``."""
+    """Return the best place to cut ``[start, stop)``: a line, a clause, a space, a word."""
     third = start + (stop - start) // 3
     line = text.rfind("\n", third, stop)
     if line > start:
@@ -298,6 +300,14 @@ def _softest_cut(text: str, start: int, stop: int) -> int:
         best = match.end()
     if best > start:
         return best
+    return _between_words(text, start, stop)
+
+
+def _between_words(text: str, start: int, stop: int) -> int:
+    """Return where the word that ``stop`` is in begins; else a place that parts no character."""
+    for match in _WORD.finditer(text, start, stop + _JOINED):
+        if start < match.start() < stop < match.end():
+            return match.start()
     for at in range(stop, max(start, stop - _CLUSTER), -1):
         character = text[at : at + 1]
         if character and character not in _CONTINUING and unicodedata.category(character)[0] != "M":
