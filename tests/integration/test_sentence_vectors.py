@@ -307,6 +307,47 @@ def test_a_sentence_without_tokens_is_left_out(path: Path) -> None:
         assert cortex.verify().ok
 
 
+class Wordless(DeterministicSpanEmbedder):
+    """Gives no usable vector of any span of the texts in ``mute``."""
+
+    mute: tuple[str, ...] = (TWO,)
+
+    def embed_spans(self, texts: Any, spans: Any) -> Any:
+        vectors, found = super().embed_spans(texts, spans)
+        for rows, text in zip(found, texts, strict=True):
+            if text in self.mute:
+                rows[:] = np.nan
+        return vectors, found
+
+
+def test_a_text_none_of_whose_sentences_has_a_vector_stays_due_and_is_said(path: Path) -> None:
+    embedder = Wordless(16)
+    with EviCortex.open(path, embedder=embedder) as cortex:
+        receipt = cortex.remember("a", TWO)
+        assert not receipt.indexed
+        (said,) = receipt.diagnostics
+        assert said.code == "sentences_rejected"
+        assert "no sentence of it has a usable vector" in str(said.details)
+        assert cortex.search("a", TWO).hits[0].channels["dense_turn"].score > 0.99
+        assert cortex.remember("a", THREE).indexed
+        assert [row[0] for row in rows(cortex)] == [2]
+        report = cortex.sync_semantic("a")
+        assert counts(report) == (0, 1, 0, 1)
+        assert codes(report.diagnostics) == {"sentences_rejected"}
+        embedder.mute = ()
+        assert counts(cortex.sync_semantic("a")) == (1, 1, 0, 0)
+        assert [len(spans_of(row)) for row in rows(cortex)] == [2, 3]
+
+
+def test_sentences_without_a_letter_or_digit_need_no_vector(path: Path) -> None:
+    text = "!!!\n\n???"
+    assert len(sentences_of(text)) == 2
+    with EviCortex.open(path, embedder=Wordless(16)) as cortex:
+        assert cortex.remember("a", text).indexed
+        assert [spans_of(row) for row in rows(cortex)] == [[]]
+        assert counts(cortex.sync_semantic("a")) == (0, 0, 0, 0)
+
+
 def test_a_long_text_is_embedded_window_by_window(path: Path) -> None:
     text = "One is here. Two is cut in half. Three ok. Four fits."
     with EviCortex.open(path, embedder=Capped(16)) as cortex:

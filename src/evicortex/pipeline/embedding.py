@@ -34,13 +34,17 @@ class _Tally:
     stale: int = 0
     missing: int = 0
     failed: int = 0
-    rejected: list[tuple[str, str]] = field(default_factory=list)
+    rejected: dict[str, list[tuple[str, str]]] = field(default_factory=dict)
     stopped: list[Diagnostic] = field(default_factory=list)
 
+    def reject(self, task: _Task, failures: list[tuple[str, str]]) -> None:
+        if failures:
+            code = "sentences_rejected" if task == "sentences" else "vectors_rejected"
+            self.rejected.setdefault(code, []).extend(failures)
+
     def report(self) -> SyncReport:
-        diagnostics = tuple(self.stopped)
-        if self.rejected:
-            diagnostics = (*diagnostics, _rejected(self.rejected))
+        rejected = (_rejected(code, failures) for code, failures in self.rejected.items())
+        diagnostics = (*self.stopped, *rejected)
         return SyncReport(self.indexed, self.stale, self.missing, self.failed, diagnostics)
 
 
@@ -142,7 +146,7 @@ def _embed(
             return False
         tally.indexed += len(due) - len(made.bad)
         tally.failed += len(made.bad)
-        tally.rejected += made.bad
+        tally.reject(work.task, made.bad)
         if work.on_progress is not None:
             work.on_progress(tally.indexed + tally.failed)
     return True
@@ -208,11 +212,16 @@ def _store(
             )
 
 
-def _rejected(failures: Sequence[tuple[str, str]]) -> Diagnostic:
+_LACKING = {
+    "vectors_rejected": "evidence or claims have no vector",
+    "sentences_rejected": "evidence have no vectors of their sentences",
+}
+
+
+def _rejected(code: str, failures: Sequence[tuple[str, str]]) -> Diagnostic:
     return Diagnostic(
-        "vectors_rejected",
-        f"{len(failures)} evidence or claims have no vector because what the encoder gave "
-        "cannot be used",
+        code,
+        f"{len(failures)} {_LACKING[code]} because what the encoder gave cannot be used",
         {"failures": tuple(failures[:_LISTED]), "count": len(failures)},
     )
 
@@ -306,18 +315,36 @@ def _with_sentences(embedder: CheckedEmbedder, due: Sequence[Due], *, turns: boo
     """Return the rows to store of texts and of their sentences, embedded in one pass.
 
     Without ``turns`` only what has sentences is embedded, and the texts' vectors are not given.
+    The sentences of a text that all came back without a vector stay due: the pass without turns,
+    which finds them again, counts the text as bad.
     """
     texts, blank, too_long = _texts(embedder, due, sentences_of)
     if not turns:
         texts = [each for each in texts if each.sentences]
     answer = embedder.embed_spans([each.text for each in texts], [each.shifted for each in texts])
     rejected = too_long | _rejects(texts, answer.texts)
+    unusable = _without_sentences(texts, answer.spans) | rejected
     sentences = _sentence_rows(embedder, texts, answer.spans, due)
     return _Made(
         _rows(texts, answer.texts, rejected, blank) if turns else [],
-        [row for row in sentences if row.row_id not in rejected],
-        _reasons(due, rejected),
+        [row for row in sentences if row.row_id not in unusable],
+        _reasons(due, rejected if turns else unusable),
     )
+
+
+def _without_sentences(texts: Sequence[_Text], batches: Sequence[EmbeddedBatch]) -> dict[int, str]:
+    """Return, by item, that none of its sentences has a vector although some hold words.
+
+    A sentence without tokens has none, but letters and digits are tokens of every encoder.
+    """
+    worded = {
+        each.due.item
+        for each in texts
+        for begin, end in each.sentences
+        if any(map(str.isalnum, each.due.text[begin:end]))
+    }
+    given = {each.due.item for each, batch in zip(texts, batches, strict=True) if batch.indices}
+    return dict.fromkeys(worded - given, "no sentence of it has a usable vector")
 
 
 def _rejects(texts: Sequence[_Text], batch: EmbeddedBatch) -> dict[int, str]:
