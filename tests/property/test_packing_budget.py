@@ -9,8 +9,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from evicortex.policy.candidates import chronological
-from evicortex.policy.filling import CHARACTERS_PER_TOKEN
-from evicortex.policy.packing import PackingPolicy, PackQuery, pack
+from evicortex.policy.filling import CHARACTERS_PER_TOKEN, Costs, Filling
+from evicortex.policy.packing import PackingPolicy, PackQuery, _Compiler, pack
+from evicortex.policy.page import Page
 from evicortex.policy.rendering import CUT, shown_text
 from evicortex.providers.tokens import EstimateCounter
 from evicortex.types import Span
@@ -210,3 +211,40 @@ def test_without_cuts_a_prefix_of_ranks_is_never_given_up_for_lower_ranks(candid
 
 def test_the_mark_of_a_cut_is_one_token_between_spaces():
     assert CUT.split() == ["…"]
+
+
+@settings(max_examples=150)
+@given(
+    texts=st.lists(TEXTS.filter(str.strip), min_size=1, max_size=8),
+    limits=st.lists(st.integers(0, 300), min_size=1, max_size=4).map(sorted),
+    halves=st.booleans(),
+    budget=st.integers(0, 300),
+)
+def test_what_is_dropped_ranks_lowest_however_often_the_limit_was_raised(
+    candidate, texts, limits, halves, budget
+):
+    counter = Counter("words", lambda text: len(text.split()))
+    offered = [candidate(text, position=number) for number, text in enumerate(texts, 1)]
+    if halves:
+        middles = [(text, len(text) // 2) for text in texts if len(text) > 1]
+        offered = [
+            candidate(text, position=number, span=span)
+            for start in (True, False)
+            for number, (text, at) in enumerate(middles, 1)
+            for span in [Span(0, at) if start else Span(at, len(text))]
+        ]
+    filling = Filling(limit=limits[0], characters=10_000, costs=Costs(counter), cutter=None)
+    for one in offered:
+        filling.offer(one)
+    for limit in limits[1:]:
+        filling.raise_limit(limit)
+    ranked = filling.ranked()
+    assert [entry.candidate for entry in ranked] == [offered[entry.rank] for entry in ranked]
+    assert [entry.rank for entry in ranked] == sorted(entry.rank for entry in ranked)
+    assert {entry.candidate.evidence.evidence_id for entry in ranked} == set(filling.entries)
+    page = _Compiler(budget, counter, PackingPolicy(), None)._shortened(filling)
+    kept = {entry.candidate.evidence.evidence_id for entry in ranked[: len(page.entries)]}
+    assert set(page.entries) == kept
+    assert page.tokens <= budget
+    if len(kept) < len(ranked) - 1:
+        assert Page(ranked[: len(kept) + 1], counter).tokens > budget

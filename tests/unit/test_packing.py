@@ -476,3 +476,21 @@ def test_packing_is_deterministic(candidate):
     policy = PackingPolicy(cut=True)
     first = pack(candidates, budget=200, counter=WORDS, policy=policy)
     assert pack(candidates, budget=200, counter=WORDS, policy=policy) == first
+
+
+class Shrinking(Words):
+    """Each line of a finished pack costs two tokens less than its parts; a third one costs eight."""
+
+    identity = "shrinking"
+
+    def count(self, text):
+        lines = text.count("\n[E") if text.startswith("<memory>\n#") else 0
+        return len(text.split()) - 2 * lines + (8 if lines > 2 else 0)
+
+
+def test_omissions_are_those_of_the_page_that_is_shown(candidate):
+    texts = ["one two three four", "five six seven", "Eight nine ten eleven twelve. One. Two."]
+    candidates = [candidate(text, position=number) for number, text in enumerate(texts, 1)]
+    packed = pack(candidates, budget=21, counter=Shrinking())
+    assert [item.evidence_id for item in packed.items] == ["ev_0001", "ev_0002"]
+    assert reasons(packed) == [("ev_0003", "budget", 9)]
