@@ -13,12 +13,13 @@ import pytest
 pytest.importorskip("torch", reason="evicortex[transformers] is not installed")
 pytest.importorskip("transformers", reason="evicortex[transformers] is not installed")
 
+from evicortex import EviCortex
 from evicortex.errors import (
     InputError,
     ModelIntegrityError,
     TextTooLongError,
 )
-from evicortex.protocols import RerankCandidate
+from evicortex.protocols import RerankCandidate, SpanEmbedder
 from evicortex.providers.cross_encoder import CrossEncoderReranker
 from evicortex.providers.minilm_reference import TEXTS, reference_vectors
 from evicortex.providers.pooling import unit
@@ -155,6 +156,27 @@ def test_small_models_keep_the_contract(small, pooling, batch_size):
         ),
         texts=["mira lives in lisbon", "tea", "where does mira live"],
     )
+
+
+def test_spans_are_given_where_queries_are_means_too(small):
+    for pooling in ("mean", "cls", "last"):
+        embedder = TransformersEmbedder(**pinned(small), pooling=pooling)
+        assert isinstance(embedder, SpanEmbedder) == (pooling == "mean")
+        assert CheckedEmbedder(embedder).supports_spans == (pooling == "mean")
+
+
+@pytest.mark.parametrize(
+    ("pooling", "normalize", "rows"), [("mean", True, 1), ("mean", False, 1), ("cls", True, 0)]
+)
+def test_sentences_are_stored_where_spans_are_given(small, tmp_path, pooling, normalize, rows):
+    embedder = TransformersEmbedder(**pinned(small), pooling=pooling, normalize=normalize)
+    with EviCortex.open(tmp_path / "m.db", embedder=embedder) as cortex:
+        assert cortex.remember("a", "Mira lives in Lisbon. The tea is in Lisbon.").indexed
+        assert "dense_turn" in cortex.search("a", "Where does Mira live?").hits[0].channels
+        with cortex._open.ledger.read() as tx:
+            assert tx.connection.execute("SELECT count(*) FROM sentence_vectors").get == rows
+            (vector,) = tx.connection.execute("SELECT vector FROM vectors").fetchone()
+        assert np.linalg.norm(np.frombuffer(vector, "<f4")) == pytest.approx(1.0, abs=1e-6)
 
 
 def test_vectors_are_those_of_the_library(small):

@@ -35,6 +35,10 @@ class TransformersEmbedder:
     never truncated: ``embed`` raises ``TextTooLongError``, and with ``truncation="window"``
     ``windows`` says how to cut it. Instances may be shared by threads.
 
+    With ``pooling="mean"`` it is a ``SpanEmbedder``: ``embed_spans(texts, spans)`` returns the
+    texts' vectors as documents, and unit means of the tokens of their spans. A query that is
+    pooled otherwise lies elsewhere than the means of tokens, so then there is no ``embed_spans``.
+
     Args:
         model: A directory, or the hub's ``owner/name`` of a model in the local cache.
         revision: The hub commit (40 digits), needed for a hub name.
@@ -83,6 +87,8 @@ class TransformersEmbedder:
         self._model = loaded.model.to(device=device, dtype=getattr(self._torch, precision))
         self._device = device
         self._pooling = pooling
+        if pooling == "mean":
+            self.embed_spans = self._embed_spans
         self._normalize = normalize
         self._batch_size = batch_size
         self._windowed = truncation == "window"
@@ -131,10 +137,10 @@ class TransformersEmbedder:
             rows[position] = self._pooled(tokens)
         return rows
 
-    def embed_spans(
+    def _embed_spans(
         self, texts: Sequence[str], spans: Sequence[Sequence[Span]]
     ) -> tuple[Float32Matrix, list[Float32Matrix]]:
-        """Return the texts' vectors as documents, and unit means of the tokens of their spans.
+        """As ``SpanEmbedder.embed_spans``.
 
         Raises:
             TextTooLongError: A text exceeds the capacity.
