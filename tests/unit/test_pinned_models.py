@@ -4,6 +4,7 @@ import builtins
 import hashlib
 import os
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
@@ -12,6 +13,7 @@ from evicortex.providers.cross_encoder import CrossEncoderReranker
 from evicortex.providers.pinned_models import (
     LoadedModel,
     PinnedModel,
+    _own_group,
     artifact_sha256,
     checked_capacity,
     load_model,
@@ -103,6 +105,47 @@ def test_what_anyone_may_write_fails(folder, part):
     (folder / part).chmod(0o777)
     with pytest.raises(ModelIntegrityError, match="written by anyone"):
         local_transformers_artifact_sha256(folder)
+
+
+def known(value):
+    def find(_):
+        if value is None:
+            raise KeyError("no such name")
+        return value
+
+    return find
+
+
+@pytest.mark.parametrize(
+    ("name", "members", "primary", "allowed"),
+    [
+        ("ann", [], True, True),
+        ("ann", ["ann"], True, True),
+        ("ann", ["ann", "bob"], True, False),
+        ("staff", [], True, False),
+        ("ann", [], False, False),
+    ],
+)
+@pytest.mark.parametrize("part", [".", "config.json", "1_Pooling"])
+def test_what_a_group_may_write_fails_unless_it_is_the_owners_alone(
+    folder, monkeypatch, part, name, members, primary, allowed
+):
+    (folder / part).chmod(0o775)
+    ann = SimpleNamespace(pw_name="ann", pw_gid=folder.stat().st_gid + (not primary))
+    monkeypatch.setattr("pwd.getpwuid", known(ann))
+    monkeypatch.setattr("grp.getgrgid", known(SimpleNamespace(gr_name=name, gr_mem=members)))
+    if allowed:
+        assert local_transformers_artifact_sha256(folder)
+    else:
+        with pytest.raises(ModelIntegrityError, match="written by a group: chmod g-w"):
+            local_transformers_artifact_sha256(folder)
+
+
+@pytest.mark.parametrize(("group", "allowed"), [(4321, True), (4322, False)])
+def test_groups_without_a_name_are_compared_by_number(monkeypatch, group, allowed):
+    monkeypatch.setattr("grp.getgrgid", known(None))
+    monkeypatch.setattr("pwd.getpwuid", known(None))
+    assert _own_group(4321, group) is allowed
 
 
 def test_no_directory_and_an_empty_one_fail(tmp_path):

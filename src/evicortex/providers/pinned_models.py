@@ -31,8 +31,9 @@ def local_transformers_artifact_sha256(path: str | os.PathLike[str]) -> str:
 
     Raises:
         ModelIntegrityError: There is no directory, it is empty, it holds something that is
-            neither file nor directory, a link leads out of it, or anyone may write to a part
-            of it, so that no digest would hold.
+            neither file nor directory, a link leads out of it, or others than its owner may
+            write to a part of it, so that no digest would hold. The owner's own group may, the
+            one of the owner's name without other members, which a umask of 002 goes with.
     """
     root = Path(path)
     if not root.is_dir():
@@ -240,8 +241,24 @@ def _walk(folder: Path, root: Path) -> Iterator[Path]:
 
 
 def _check_writers(path: Path) -> None:
-    if path.stat().st_mode & stat.S_IWOTH:
+    found = path.stat()
+    if found.st_mode & stat.S_IWOTH:
         raise ModelIntegrityError(f"{path} can be written by anyone: chmod o-w, then pin it")
+    if found.st_mode & stat.S_IWGRP and not _own_group(found.st_uid, found.st_gid):
+        raise ModelIntegrityError(f"{path} can be written by a group: chmod g-w, then pin it")
+
+
+def _own_group(user: int, group: int) -> bool:
+    """Return whether the group is the user's alone; numbers without names are compared as such."""
+    import grp  # here, since not every system has them
+    import pwd
+
+    try:
+        owner, owners = pwd.getpwuid(user), grp.getgrgid(group)
+    except KeyError:
+        return user == group
+    mine = owner.pw_gid == group and owner.pw_name == owners.gr_name
+    return mine and set(owners.gr_mem) <= {owner.pw_name}
 
 
 @contextmanager
