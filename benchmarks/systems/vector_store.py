@@ -35,12 +35,17 @@ class Kept:
 
 
 class VectorStore:
-    """One file for any number of encoders; several processes may use it at a time."""
+    """One file for any number of encoders; several processes may use it at a time.
+
+    So may threads, one after the other: a cortex calls its encoder on threads of its own.
+    """
 
     def __init__(self, path: Path, identity: str) -> None:
         path.parent.mkdir(parents=True, exist_ok=True)
         self._identity = identity
-        self._file = sqlite3.connect(path, timeout=60, isolation_level=None)
+        self._file = sqlite3.connect(
+            path, timeout=60, isolation_level=None, check_same_thread=False
+        )
         self._file.execute("PRAGMA journal_mode=WAL")
         self._file.execute("PRAGMA synchronous=NORMAL")
         self._file.execute(_SCHEMA)

@@ -13,7 +13,7 @@ from benchmarks.encoders import WindowedHashing, make_counter, make_encoder
 from benchmarks.metering import Meter, Spent
 from benchmarks.systems.catalog import Bench
 from benchmarks.systems.dense import SharedEncoder
-from evicortex import Span
+from evicortex import EviCortex, Span
 from evicortex.protocols import SpanEmbedder
 from evicortex.testing import DeterministicSpanEmbedder
 
@@ -85,6 +85,21 @@ def test_vectors_of_spans_are_those_of_the_encoder_whether_kept_or_not(tmp_path)
         assert encoder.requested == 6
         encoder.close()
     assert not isinstance(SharedEncoder(WindowedHashing()), SpanEmbedder)
+
+
+def test_kept_vectors_serve_a_cortex(tmp_path):
+    class Whole(DeterministicSpanEmbedder):
+        def windows(self, text):
+            return (Span(0, len(text)),)
+
+    for number in range(2):
+        encoder = SharedEncoder(Whole(8))
+        encoder.keep_in(tmp_path / "vectors.sqlite")
+        with EviCortex.open(tmp_path / f"{number}.db", embedder=encoder) as cortex:
+            assert cortex.remember("a", "I bought a kayak. It leaks.").indexed
+            assert "dense_turn" in cortex.search("a", "kayak").hits[0].channels
+        assert (encoder.embedded > 0) == (number == 0)
+        encoder.close()
 
 
 class Ticking(WindowedHashing):
