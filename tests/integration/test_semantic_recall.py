@@ -226,6 +226,28 @@ def test_a_reranker_that_does_not_answer_changes_nothing(tmp_path: Path) -> None
     assert "testing/overlap gave no answer (TimeoutError: no answer within 0.05 s)" in said.message
 
 
+class Torn(dict[str, float]):
+    """Scores that cannot be read."""
+
+    def items(self) -> Any:
+        raise RuntimeError("torn off")
+
+
+@pytest.mark.parametrize("fault", ["extra", "torn"])
+def test_a_reranker_that_fails_in_any_way_changes_nothing(tmp_path: Path, fault: str) -> None:
+    class Failing(OverlapReranker):
+        def rerank(self, query: str, candidates: Sequence[RerankCandidate]) -> Mapping[str, float]:
+            if fault == "extra":
+                raise MissingExtraError("this reranker", "nothing")
+            return Torn(super().rerank(query, candidates))
+
+    with EviCortex.open(tmp_path / "m.db", embedder=None, reranker=Failing()) as cortex:
+        fill(cortex)
+        pack = cortex.recall("a", "cat", budget_tokens=500)
+        assert "rerank_failed" in codes(pack.diagnostics)
+        assert TEXTS[0] in [item.text for item in pack.items]
+
+
 def test_a_local_encoder_that_cannot_start_costs_no_receipt(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -106,6 +106,11 @@ def test_every_lie_of_an_index_is_found(answer, problem):
         CheckedCandidateIndex(Index(answer)).search(QUERY, 3, np.array([0, 1, 2]))
 
 
+def test_an_index_that_gives_nothing_to_read_is_named():
+    with pytest.raises(ProviderUnavailableError, match=r"candidate index testing/index.*TypeError"):
+        CheckedCandidateIndex(Index(None)).search(QUERY, 3, None)
+
+
 def test_index_says_whether_it_is_exact():
     index = Index()
     index.exact = "yes"

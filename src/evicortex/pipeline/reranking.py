@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from evicortex.errors import ProviderError
+from evicortex.errors import MissingExtraError, ProviderError
 from evicortex.pipeline.wiring import Rooms
 from evicortex.policy.candidates import PackCandidate
 from evicortex.policy.fusion import reciprocal_ranks
@@ -32,7 +32,7 @@ def reranked(
             query,
             [RerankCandidate(each.evidence.evidence_id, each.evidence.content) for each in sent],
         )
-    except ProviderError as error:
+    except (ProviderError, MissingExtraError) as error:
         failed = Diagnostic("rerank_failed", f"the order before reranking was kept: {error}")
         return list(candidates), (failed,)
     places = range(len(sent))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from numbers import Real
 
 import numpy as np
@@ -48,12 +48,14 @@ class CheckedReranker:
             raise InputError("a candidate was sent to the reranker twice")
         if not candidates:
             return {}
-        name = f"reranker {self._identity}"
-        scores: object = guarded(
-            name,
-            lambda: self._reranker.rerank(query, tuple(candidates)),
+        return guarded(
+            f"reranker {self._identity}",
+            lambda: self._scores(sent, self._reranker.rerank(query, tuple(candidates))),
             timeout_seconds=self._timeout,
         )
+
+    def _scores(self, sent: Collection[str], scores: object) -> dict[str, float]:
+        name = f"reranker {self._identity}"
         if not isinstance(scores, Mapping):
             raise ProviderContractError(
                 f"{name}: scores must be a mapping, not {type(scores).__name__}"
@@ -98,7 +100,7 @@ class CheckedCandidateIndex:
             ProviderUnavailableError: The index raised.
         """
         name = f"candidate index {self._identity}"
-        found = tuple(guarded(name, lambda: self._index.search(query, limit, rows)))
+        found = guarded(name, lambda: tuple(self._index.search(query, limit, rows)))
         if len(found) > limit:
             raise ProviderContractError(
                 f"{name}: returned {len(found)} rows for a limit of {limit}"
