@@ -9,7 +9,8 @@ from evicortex.policy.pieces import (
     pieces,
     pieces_within,
 )
-from evicortex.text import content_terms
+from evicortex.text import content_terms, estimate_tokens
+from evicortex.text.segments import PASSAGE_TOKENS
 from evicortex.types import Span
 
 LIST = "Two things:\n- milk and eggs\n- bread. Fresh.\n\nThat is all."
@@ -37,10 +38,34 @@ def texts(content):
         ),
         ("[image: a cat]", ["[image: a cat]"]),
         ("Hi. [image: a cat] [image: a dog]", ["Hi.", "[image: a cat]", "[image: a dog]"]),
+        ("[image: a [image: b] c", ["[image: a [image: b]", "c"]),
+        ("[image: a\n[image: b]", ["[image: a", "[image: b]"]),
     ],
 )
 def test_pieces_are_sentences_captions_and_whole_blocks(content, expected):
     assert texts(content) == expected
+
+
+def test_a_sentence_that_is_too_long_is_its_passages():
+    sentence = "we went to the market and then we came back home " * 30
+    found = texts("Short one. " + sentence + "at last. Bye.")
+    assert (found[0], found[-1]) == ("Short one.", "Bye.")
+    assert 4 <= len(found[1:-1]) <= 7
+    assert all(estimate_tokens(text) <= PASSAGE_TOKENS for text in found[1:-1])
+    assert " ".join(found[1:-1]) == sentence + "at last."
+    assert len(texts("word " * 127)) == 1
+    assert len(texts("word " * 130)) > 1
+
+
+def test_a_caption_that_is_too_long_is_its_passages():
+    caption = "[image: " + "a dog and a cat, " * 60 + "]"
+    assert " ".join(texts(f"Hi. {caption}")) == f"Hi. {caption}"
+    assert len(texts(caption)) > 2
+
+
+def test_many_captions_and_openings_of_captions_are_read_once():
+    assert len(texts("Hi! [image: x] " * 20_000)) == 40_000
+    assert texts("[image: " * 20_000)[0].startswith("[image: [image: ")
 
 
 def test_pieces_within_a_passage():
