@@ -47,7 +47,7 @@ def test_pieces_are_sentences_captions_and_whole_blocks(content, expected):
 
 
 def test_a_sentence_that_is_too_long_is_its_passages():
-    sentence = "we went to the market and then we came back home " * 30
+    sentence = "We" + " went to the market and then we came back home" * 30 + " "
     found = texts("Short one. " + sentence + "at last. Bye.")
     assert (found[0], found[-1]) == ("Short one.", "Bye.")
     assert 4 <= len(found[1:-1]) <= 7
