@@ -282,12 +282,23 @@ def test_the_budget_holds_for_every_counter_and_budget(tmp_path, kind):
 
 def test_an_item_too_large_is_skipped_and_named_and_smaller_ones_stay(tmp_path):
     with EviCortex.open(tmp_path / "m.db", embedder=None, token_counter=WordCounter()) as cortex:
-        big = cortex.remember("ns", "lighthouse keeper " * 500)
+        big = cortex.remember("ns", "```\n" + "lighthouse keeper\n" * 500 + "```")
         cortex.remember("ns", "The lighthouse keeper slept.")
         pack = cortex.recall("ns", "lighthouse keeper", budget_tokens=40)
         assert shown(pack) == ["The lighthouse keeper slept."]
         (omitted,) = pack.omitted
         assert (omitted.evidence_id, omitted.reason) == (big.evidence_id, "budget")
+
+
+def test_of_a_long_turn_of_prose_a_passage_is_shown(tmp_path):
+    with EviCortex.open(tmp_path / "m.db", embedder=None, token_counter=WordCounter()) as cortex:
+        text = "lighthouse keeper " * 500
+        cortex.remember("ns", text)
+        pack = cortex.recall("ns", "lighthouse keeper", budget_tokens=60)
+        (item,) = pack.items
+        assert not item.complete
+        assert all(text[start:end].split() for start, end in item.spans)
+        assert pack.token_count <= 60
 
 
 def test_only_equal_texts_are_deduplicated(shared, memory):
