@@ -35,9 +35,8 @@ class CuttingPolicy:
     A turn of more than ``long_turn`` tokens gets its best pieces, and at most ``first_share`` of
     the budget if it is ranked first, else ``later_share``, but never less than ``long_turn``.
 
-    Measured on development conversations (decision 0014): beginning at half of the budget is .9
-    and .1, and .3 and .8 points better than at 35 %; two pieces, then one, are as good as a
-    choice by the scores' distribution. A long turn that is capped although it would fit loses
+    Measured on development conversations (decision 0014): half of the budget is a little better to
+    begin at than 35 %; two pieces, then one, are as good as a choice by the scores' distribution. A long turn that is capped although it would fit loses
     facts, so by default the caps are the whole budget: it is cut only when it does not fit.
     """
 
