@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
@@ -292,6 +293,60 @@ def test_another_text_under_a_known_id_does_not_cost_an_extraction(cortex, tmp_p
         cortex.remember_extracted("ns", "jam", external_id="x", extractor=extractor)
     assert extractor.calls == []
     assert state(cortex, tmp_path) == before
+
+
+def test_evidence_that_another_stores_meanwhile_is_not_given_these_claims(cortex, tmp_path):
+    def meanwhile(context):
+        cortex.remember("ns", "I like tea", external_id="x", actor="Bo")
+        return ExtractionResult((claim(context, "tea", subject=context.actor),))
+
+    extractor = ScriptedExtractor(meanwhile)
+    with pytest.raises(ConflictError, match="stored meanwhile"):
+        cortex.remember_extracted(
+            "ns", "I like tea", external_id="x", actor="Ann", extractor=extractor
+        )
+    assert cortex.claims("ns") == ()
+    again = cortex.remember_extracted("ns", "I like tea", external_id="x", extractor=extractor)
+    assert [c.subject for c in cortex.claims("ns")] == ["Bo"]
+    assert not again.created
+    assert cortex.verify().ok
+
+
+def test_extractions_at_the_same_time_make_one_evidence_and_one_series(cortex):
+    together = threading.Barrier(4)
+
+    def script(context):
+        together.wait(timeout=30)
+        return ExtractionResult((claim(context, "tea"),))
+
+    def extract(number):
+        cortex.remember_extracted(
+            "ns",
+            "I like tea",
+            external_id="x",
+            extractor=ScriptedExtractor(script, revision=str(number)),
+        )
+
+    with ThreadPoolExecutor(4) as threads:
+        list(threads.map(extract, range(4)))
+    (evidence,) = {each.evidence_id for c in cortex.claims("ns") for each in c.derivations}
+    records = cortex.extraction_history("ns", evidence)
+    assert {each.extractor_revision for each in records} == {"0", "1", "2", "3"}
+    assert len(cortex.claims("ns")) == 1
+    assert cortex.verify().ok
+
+
+def test_a_purge_takes_the_records_of_an_extraction_with_it(cortex, tmp_path):
+    text = "I like tea and Zanzibarville?"
+    receipt = cortex.remember_extracted("ns", text, external_id="x", extractor=emits("tea"))
+    cortex.purge("ns", evidence_id=receipt.evidence_id)
+    for read in (cortex.get_extraction, cortex.extraction_history):
+        with pytest.raises(errors.NotFoundError):
+            read("ns", receipt.evidence_id)
+    assert cortex.claims("ns", include_superseded=True) == ()
+    for path in tmp_path.iterdir():
+        assert b"Zanzibarville" not in path.read_bytes()
+    assert cortex.verify().ok
 
 
 def test_the_extractor_is_bound_to_the_text_and_its_highest_authority(cortex):

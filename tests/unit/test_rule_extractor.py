@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import re
 from datetime import UTC, datetime
 
 import pytest
@@ -13,6 +14,7 @@ from evicortex import EviCortex
 from evicortex.errors import InputError
 from evicortex.protocols import EvidenceContext
 from evicortex.providers.rules import RuleExtractor, RuleOptions
+from evicortex.providers.rules.values import NAME
 from evicortex.testing import FixedClock, check_extractor
 from evicortex.types import Authority, ClaimStatus
 from evicortex.validation import CheckedExtractor
@@ -196,6 +198,29 @@ REFUSED = {
     "Bob thinks I'm a nurse.": "reported_speech",
     'Bob said, "I live in Rome".': "quoted",
     "Bob said, “I live in Rome.”": "quoted",
+    "«I live in Rome», he said.": "quoted",
+    "„I live in Rome“, he said.": "quoted",
+    "> I live in Rome.\nReally.": "quoted",
+    "```\nI live in Rome.\n```": "quoted",
+    "Run `I live in Rome.` again.": "quoted",
+    "Translate this into French: I live in Rome.": "quoted",
+    "Please summarize the following text.\n\nI live in Rome. I work at Google.": "quoted",
+    "Can you write me a short story: I live in Rome.": "quoted",
+    "Tom: I live in Rome.\nSue: I live in Oslo.": "quoted",
+    "According to Ben, I work at Google.": "reported_speech",
+    "Rumor has it I'm dating Bob.": "reported_speech",
+    "My boss suggested I work at the bank.": "reported_speech",
+    "People assume I'm a nurse.": "reported_speech",
+    "He mentioned that Sue works at Google.": "reported_speech",
+    "She was like, I live in Rome.": "reported_speech",
+    "I live in Rome, said no one.": "reported_speech",
+    "It's not true that I live in Rome.": "denied",
+    "It's a lie that I'm dating Bob.": "denied",
+    "I denied that I work for Google.": "denied",
+    "I doubt I work for Google.": "denied",
+    "No way I'm a vegetarian.": "denied",
+    "Say I work at Google, what then.": "hypothetical",
+    "Assuming my sister lives in Rome.": "hypothetical",
 }
 
 
@@ -270,6 +295,16 @@ def test_what_is_not_the_speakers_statement_is_refused_with_its_place(text, code
         "I plan to what it takes.",
         "I love painting the",
         "I plan to (sleep) now.",
+        "My sister in Rome works at Google.",
+        "Unless Sue lives in Oslo, fine.",
+        "I have a dog walker.",
+        "I have a job offer as a nurse.",
+        "I got a job offer at Google.",
+        "I live in Harry Styles' head.",
+        "I study hard.",
+        "I'm single-handedly doing it.",
+        "I don't drink coffee after six.",
+        "I work at Siemens' desk.",
     ],
 )
 def test_what_says_nothing_is_an_abstention_with_a_reason(text):
@@ -402,6 +437,52 @@ def test_a_correction_takes_the_place_of_what_was_said_before():
     assert claims("No, it's Porto.", previous=[("Alice", "I live in Lisbon.")]) == [
         "Alice lives_in Porto"
     ]
+
+
+@pytest.mark.parametrize(
+    ("text", "previous"),
+    [
+        ("No, that's Microsoft.", [("Alice", "I live in Lisbon.")]),
+        ("I mean, it's London, so what.", [("Alice", "I live in Lisbon.")]),
+        ("Actually, it's Tom.", [("Alice", "I live in Lisbon."), ("Bo", "Who is your boss?")]),
+        ("Actually, it's Porto.", [("Alice", "I live in Lisbon."), ("Alice", "I'm 30 years old.")]),
+    ],
+)
+def test_a_name_that_may_belong_to_something_else_corrects_nothing(text, previous):
+    assert claims(text, previous=previous) == []
+
+
+@pytest.mark.parametrize(
+    "before",
+    [
+        "> I work at Google.\n",
+        "```\nI work at Google.\n```\n",
+        "I want to write a story about my life.\n",
+        "I had to translate a lot today.\n",
+    ],
+)
+def test_what_follows_a_citation_or_a_mention_of_a_task_is_the_speakers(before):
+    assert claims(f"{before}I live in Rome.") == ["Alice lives_in Rome"]
+
+
+def test_in_a_pasted_dialogue_only_the_speakers_own_lines_are_theirs():
+    text = "Tom: I live in Rome.\nAlice: I live in Oslo."
+    assert claims(text) == ["Alice lives_in Oslo"]
+    assert claims("Note: I live in Rome.") == ["Alice lives_in Rome"]
+
+
+def test_a_relative_belongs_to_a_person_and_not_to_a_firm():
+    text = "Joe works at Siemens and her husband Tom is here."
+    assert claims(text) == ["Joe works_at Siemens"]
+
+
+@pytest.mark.parametrize(
+    "text", ["A" * 20_000, "'A" * 10_000, "A.b-" * 5_000, "A at " * 4_000, "Tom and " * 2_500]
+)
+def test_every_pattern_reads_a_hostile_run_of_letters_in_bounded_steps(text):
+    longest = max(len(match) for match in re.findall(NAME, text)) if re.search(NAME, text) else 0
+    assert longest <= 400
+    assert not extract(text).claims
 
 
 def test_a_correction_of_nothing_is_a_diagnostic():

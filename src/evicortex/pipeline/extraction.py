@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 
 from evicortex.errors import ConflictError, ExtractionError, InputError, InvalidTimeError
 from evicortex.ledger import NamespaceRow, Transaction, extractions, keys
 from evicortex.ledger import claims as claim_ledger
 from evicortex.ledger import evidence as evidence_ledger
-from evicortex.ledger.evidence import Added, Rejected
+from evicortex.ledger.evidence import Rejected
 from evicortex.pipeline.drafts import Prepared, check_text, prepare
 from evicortex.pipeline.indexing import bring_up_to_date
 from evicortex.pipeline.wiring import Rooms
@@ -21,6 +21,7 @@ from evicortex.types import (
     Authority,
     ClaimDraft,
     Diagnostic,
+    Evidence,
     EvidenceDraft,
     ExtractionReceipt,
     ExtractionRecord,
@@ -79,7 +80,13 @@ def remember_extracted(
         (result,) = evidence_ledger.add(tx, ns, [prepared.draft])
         if isinstance(result, Rejected):
             raise result.error
-        record = _record(rooms, tx, ns, result, found, checked)
+        evidence = evidence_ledger.fetch(tx, ns, [result.row_id])[result.row_id]
+        if not result.created and _origin_of(evidence) != origin:
+            raise ConflictError(
+                f"external_id {draft.external_id!r} was stored meanwhile as another's; nothing was "
+                "written, so extract again: it is then read as it is stored"
+            )
+        record = _record(rooms, tx, ns, evidence, found, checked)
     claim_ids = tuple(each.claim_id for each in record.derivations)
     problems = bring_up_to_date(rooms, namespace, after=result.row_id - 1, claim_ids=claim_ids)
     return ExtractionReceipt(
@@ -127,7 +134,7 @@ class _Origin:
     role: str | None
     authority: Authority
     occurred_at: datetime | None
-    recorded_at: datetime
+    recorded_at: datetime = field(compare=False)
 
 
 def _origin(rooms: Rooms, namespace: str, prepared: Prepared) -> _Origin:
@@ -152,6 +159,10 @@ def _origin(rooms: Rooms, namespace: str, prepared: Prepared) -> _Origin:
             f"external_id {draft.external_id!r} is stored with another text; evidence is never "
             "changed, so use another external_id"
         )
+    return _origin_of(stored)
+
+
+def _origin_of(stored: Evidence) -> _Origin:
     return _Origin(
         stored.content,
         stored.actor,
@@ -237,11 +248,10 @@ def _record(
     rooms: Rooms,
     tx: Transaction,
     ns: NamespaceRow,
-    result: Added,
+    evidence: Evidence,
     found: _Extracted,
     extractor: CheckedExtractor,
 ) -> ExtractionRecord:
-    evidence = evidence_ledger.fetch(tx, ns, [result.row_id])[result.row_id]
     with _told_of(extractor):
         claim_ids = claim_ledger.add(
             tx,

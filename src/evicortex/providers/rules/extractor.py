@@ -23,7 +23,7 @@ from evicortex.providers.rules.values import name
 from evicortex.text.times.mentions import FoundTime
 from evicortex.types import Authority, Diagnostic, Polarity, Span
 
-VERSION = "2"
+VERSION = "3"
 """Version of everything that the rule table does not show: framing, readers, references."""
 
 TOPICS = (
@@ -35,6 +35,8 @@ MAX_CHARACTERS = 20_000
 
 _TOKENS = re.compile(r"[^\W_]+(?:'[a-z]+|-[^\W_]+)*")
 _SPEAKERS = frozenset({None, "user", "human"})
+_GOVERNED = re.compile(r"\b(?:in|at|from|near|of|for|with|to|by)\s+(?:the\s+)?$", re.IGNORECASE)
+"""What stands before a name that is no subject: "my sister in Rome works at …"."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,6 +130,8 @@ def _table_digest() -> str:
             e.when,
             e.confidence,
             e.denies,
+            e.affirms,
+            e.follows and e.follows.pattern,
         )
         for e in STATEMENTS
     ]
@@ -143,7 +147,7 @@ class _Reading:
         self._context = context
         self._speaker = context.actor or self._options.speaker
         self._speaks = context.role in _SPEAKERS and context.authority is not Authority.UNTRUSTED
-        self._turn = read(context.content[:MAX_CHARACTERS])
+        self._turn = read(context.content[:MAX_CHARACTERS], self._speaker)
         self._times = Times(self._turn.text, context.occurred_at)
         self._used: dict[Span, FoundTime] = {}
         self._so_far: list[Finding] = []
@@ -195,13 +199,21 @@ class _Reading:
 
     def _leaning(self, sentence: Sentence) -> Iterator[Finding]:
         for found in (
-            *references.corrections(self._turn, sentence, self._times, self._earlier),
+            *references.corrections(
+                self._turn, sentence, self._times, self._earlier, answers=self._answers()
+            ),
             *references.endings(self._turn, sentence, self._earlier),
         ):
             if isinstance(found, Diagnostic):
                 self.told.append(found)
             else:
                 yield found
+
+    def _answers(self) -> bool:
+        """Whether somebody else has just asked something: "it's Tom" is the answer then."""
+        previous = self._context.previous
+        asked = bool(previous) and previous[-1][0] != self._context.actor
+        return asked and "?" in previous[-1][1] and not self._so_far
 
     def _earlier(self) -> Sequence[tuple[Finding, str]]:
         here = [(f, self._turn.text[f.span.start : f.span.end]) for f in reversed(self._so_far)]
@@ -278,7 +290,7 @@ def _plain_findings(
     extractor: RuleExtractor, text: str, context: EvidenceContext
 ) -> list[tuple[Finding, str]]:
     """Return what an earlier turn states, newest first; it is read and never cited."""
-    turn = read(text[:MAX_CHARACTERS])
+    turn = read(text[:MAX_CHARACTERS], context.actor)
     times = Times(turn.text, context.occurred_at)
     out: list[tuple[Finding, str]] = []
     for sentence in turn.sentences:
@@ -352,7 +364,8 @@ def _subject(plain: str, match: re.Match[str], end: int) -> str | None:
         return f"{SPEAKER}'s {groups['kin']}"
     if groups.get("n"):
         found = name(plain, match.start("n"), match.end("n"))
-        if found is None or found.end != match.end("n"):
+        governed = _GOVERNED.search(plain, max(0, match.start("n") - 12), match.start("n"))
+        if found is None or found.end != match.end("n") or governed:
             return None
         return plain[found.start : found.end]
     return SPEAKER

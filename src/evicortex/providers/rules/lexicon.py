@@ -150,7 +150,7 @@ NO_NAMES = (
         "Mrs. Ms. Dr. Economy Premium Business First AM PM TV CEO Internet Uh Um Umm Uhm Hmm Ah "
         "Everyone Everybody Nobody Someone Somebody Anyone People Guys Honey Sweetie Let Let's "
         "Maybe Actually Today Tomorrow Tonight Yesterday Now Then Look Listen Wait Sorry Right "
-        "Speaker Not New Santa Yup Yep Nah Naa Nope Cool Perfect Awesome Nice Fine Alright Huh Geez Dude See Nothing Hmmm Ha Haha Hm Aw Ow Goodbye Bye Whoa Ooh Oooh Man Gosh Music Sports Sport Match Game Games Event Events Concert Concerts American_Airlines Jesus Lord English Book Find Search Make Try Can Could Will"
+        "Speaker Unless Apparently Supposedly Suppose Assuming Imagine Although Hopefully Luckily Sadly Unfortunately Fortunately Thankfully Meanwhile Recently Currently Finally Not New Santa Yup Yep Nah Naa Nope Cool Perfect Awesome Nice Fine Alright Huh Geez Dude See Nothing Hmmm Ha Haha Hm Aw Ow Goodbye Bye Whoa Ooh Oooh Man Gosh Music Sports Sport Match Game Games Event Events Concert Concerts American_Airlines Jesus Lord English Book Find Search Make Try Can Could Will"
     )
 )
 """Capitalised words that name nobody and no place by themselves."""

@@ -43,7 +43,8 @@ _APPOSING = re.compile(
 )
 """Kip, my old roommate."""
 _AND_HIS = re.compile(
-    rf"(?P<owner>{NAME})\s+and\s+(?:his|her)\s+{_ADJECTIVE}(?P<kin>{_KIND}|{_PET}),?\s+(?P<v>{NAME})"
+    rf"(?<!\bat )(?<!\bin )(?P<owner>{NAME})\s+and\s+(?:his|her)\s+{_ADJECTIVE}(?P<kin>{_KIND}|{_PET}),?\s+"
+    rf"(?P<v>{NAME})"
 )
 """Joseph and his wife, Karen."""
 _FRIEND_OF = re.compile(

@@ -39,6 +39,7 @@ _EXPLICIT = re.compile(
     r"\b(?:it's|it\s+is|it\s+was|it'll|it\s+will|that's|that\s+is|should\s+be|make\s+it|meant|moved|correction|scratch)\b",
     re.IGNORECASE,
 )
+_THAT = re.compile(r"\bthat(?:'s|\s+is)\b", re.IGNORECASE)
 _WE_BROKE_UP = re.compile(
     r"\b(?P<v>[Ww]e(?:'ve)?\s+(?:just\s+|recently\s+|finally\s+|have\s+)?(?:broke\s+up|broken\s+up|split\s+up|got\s+divorced|separated))\b"
 )
@@ -139,9 +140,13 @@ def _subject(match: re.Match[str]) -> str | None:
 
 
 def corrections(
-    turn: Turn, sentence: Sentence, times: Times, earlier: Earlier
+    turn: Turn, sentence: Sentence, times: Times, earlier: Earlier, *, answers: bool
 ) -> Iterator[Finding | Diagnostic]:
-    """Yield what a correction puts in place of the newest earlier statement of its kind."""
+    """Yield what a correction puts in place of the newest earlier statement of its kind.
+
+    A day fits nothing but a day. A name could be anybody's or any place's: it corrects only the
+    newest statement of all, ends its sentence, and ``answers`` nobody's question.
+    """
     match = _CORRECTS.match(turn.plain, sentence.start, sentence.end)
     if match is None or not match[0].strip():
         return
@@ -149,12 +154,15 @@ def corrections(
     day = _day(turn.plain, times, at)
     other = None if day else place(turn.plain, at, sentence.end)
     span = day or other
-    if span is None or not (
-        _EXPLICIT.search(match[0]) or _ends(turn.plain, span.end, sentence.end)
-    ):
+    if span is None:
+        return
+    ends = _ends(turn.plain, span.end, sentence.end)
+    if not ends and not (day and _EXPLICIT.search(match[0])):
+        return
+    if not day and (answers or _THAT.search(match[0])):
         return
     wanted = _DAY_PREDICATES if day else _NAME_PREDICATES
-    for finding, value in earlier():
+    for finding, value in earlier() if day else earlier()[:1]:
         if finding.predicate in wanted and finding.polarity is Polarity.POSITIVE:
             if value.casefold() == turn.text[span.start : span.end].casefold():
                 continue

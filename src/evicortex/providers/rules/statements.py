@@ -74,15 +74,15 @@ RESIDENCE: tuple[Rule, ...] = (
 )  # fmt: skip
 
 _EMPLOYED = r"(?:here\s+|over\s+|part-time\s+|full-time\s+|part time\s+|full time\s+)?(?:at|for)\s+"
-_JOB = r"(?:an?|my|the|this)\s+(?:new\s+|dream\s+|first\s+|great\s+|part-time\s+|summer\s+)*(?:\w+\s+)?(?:job|position|internship|offer)\s+"
+_JOB = r"(?:an?|my|the|this)\s+(?:new\s+|dream\s+|first\s+|great\s+|part-time\s+|summer\s+)*(?:\w+\s+)?(?:job|position|internship)\s+"
 
 WORK: tuple[Rule, ...] = (
     rule("work", "work works worked working", verb("work|(?:'ve|have)\\s+worked|(?:'ve|have)\\s+been\\s+working", "works|has\\s+worked|has\\s+been\\s+working") + _EMPLOYED, "works_at", employer, confidence=0.85),
     rule("work", "work works working", verb("work|(?:'ve|have)\\s+been\\s+working", "works") + r"(?:at|in)\s+(?:a|an|the)\s+(?P<v>(?:[a-z][\w-]*\s+){0,2}(?:bank|hospital|school|restaurant|museum|university|library|cafe|coffee\s?house|bakery|store|shop|studio|factory|firm|company|clinic|hotel|farm|lab|laboratory|startup|bookstore|theater|theatre|agency|nursing\s+home|daycare|garage|office))\b", "works_at", confidence=0.85),
     rule("work", "working", be("working\\s+" + _EMPLOYED), "works_at", employer, confidence=0.85),
     rule("work", "used worked", verb("used\\s+to\\s+work|worked", "used\\s+to\\s+work|worked") + _EMPLOYED, "worked_at", employer, when="event", confidence=0.85),
-    rule("work", "job position internship offer", verb("got|landed|started|accepted|took|found|(?:'ve|have)\\s+got", "got|landed|started|accepted|took|found") + _JOB + r"(?:at|with|for)\s+", "works_at", employer, when="change"),
-    rule("work", "job position internship offer", verb("got|landed|started|accepted|took|found|have", "got|landed|started|accepted|took|found|has") + _JOB + r"as\s+", "works_as", bare_occupation, when="change"),
+    rule("work", "job position internship", verb("got|landed|started|accepted|took|found|(?:'ve|have)\\s+got", "got|landed|started|accepted|took|found") + _JOB + r"(?:at|with|for)\s+", "works_at", employer, when="change"),
+    rule("work", "job position internship", verb("got|landed|started|accepted|took|found|have", "got|landed|started|accepted|took|found|has") + _JOB + r"as\s+", "works_as", bare_occupation, when="change"),
     rule("work", "started start joined", verb("joined|started\\s+working\\s+(?:at|for)|started\\s+(?:at|with)", "joined|started\\s+working\\s+(?:at|for)"), "works_at", employer, when="change", confidence=0.75),
     rule("work", "i'm am is", be(""), "works_as", occupation, confidence=0.9),
     rule("work", "am is i'm", be(r"(?:his|her|their|your)\s+"), "works_as", bare_occupation, follows=r"(?!\s+\w)", confidence=0.8),
@@ -100,7 +100,7 @@ WORK: tuple[Rule, ...] = (
 
 STUDY: tuple[Rule, ...] = (
     rule("study", "study studies studied studying", verb("study|(?:'ve|have)\\s+been\\s+studying", "studies") + r"(?:at|in)\s+", "studies_at", name, confidence=0.85),
-    rule("study", "study studies", verb("study", "studies"), "studies", phrase, confidence=0.8),
+    rule("study", "study studies", verb("study", "studies") + r"(?!hard\b|abroad\b|late\b|alone\b|together\b|online\b|better\b|best\b|all\b)", "studies", phrase, confidence=0.8),
     rule("study", "studying", be(r"studying\s+(?!for\b|abroad\b|hard\b|at\b|in\b|to\b)"), "studies", phrase, confidence=0.8),
     rule("study", "studying", be(r"studying\s+at\s+"), "studies_at", name),
     rule("study", "majoring", be(r"majoring\s+in\s+"), "major", phrase),
@@ -108,14 +108,14 @@ STUDY: tuple[Rule, ...] = (
     rule("study", "student sophomore freshman junior senior", be(r"(?:an?|the)\s+(?:[\w-]+\s+){0,2}(?:student|sophomore|freshman|junior|senior)\s+(?:at|in)\s+(?:the\s+)?"), "studies_at", name),
     rule("study", "student", be(r"an?\s+(?P<v>(?:[a-z][\w-]*\s+){1,2}student)\b"), "works_as", when="state", confidence=0.8),
     rule("study", "go attend goes attends", verb("go\\s+to|attend", "goes\\s+to|attends") + r"(?:the\s+)?" + _SCHOOL, "studies_at", name),
-    rule("study", "went attended", verb("went\\s+to|attended", "went\\s+to|attended") + r"(?:the\s+)?" + _SCHOOL, "studied_at", name, when="event"),
+    rule("study", "went attended", verb("went\\s+to|attended", "went\\s+to|attended") + r"(?:the\s+)?" + _SCHOOL, "studied_at", name, when="event", follows=r"(?!\s+(?:to|with)\b)"),
     rule("study", "graduated", verb("graduated|(?:'ve|have)\\s+graduated", "graduated") + r"(?:\w+\s+)?from\s+(?:the\s+)?", "graduated_from", name, when="event"),
     rule("study", "degree bachelor's master's masters phd doctorate", verb("have|got|earned|finished|completed|hold", "has|got|earned|holds") + rf"(?:an?|my|his|her)\s+(?:\w+\s+)?(?i:{_DEGREE})\s+(?:degree\s+)?in\s+", "has_degree", phrase, when="event"),
 )  # fmt: skip
 
 _GOT = r"(?:just\s+|recently\s+|finally\s+|are\s+|'re\s+|got\s+|have\s+)*"
 FAMILY: tuple[Rule, ...] = (
-    rule("family", "married divorced engaged single widowed separated widow widower", be(rf"(?:happily\s+|newly\s+|an?\s+)?(?P<v>{either(MARITAL)})(?!\s+(?:to|from|with|in|\w+ing)\b)(?=\W|$)"), "marital_status", confidence=0.85),
+    rule("family", "married divorced engaged single widowed separated widow widower", be(rf"(?:happily\s+|newly\s+|an?\s+)?(?P<v>{either(MARITAL)})(?!\s+(?:to|from|with|in|\w+ing)\b)(?![\w-])"), "marital_status", confidence=0.85),
     rule("family", "married divorced engaged", r"(?<![\w'])(?P<i>I|[Ww]e)\s+(?:just\s+|recently\s+|finally\s+)?got\s+(?P<v>married|divorced|engaged)\b", "marital_status", when="change"),
     rule("family", "married", be(r"married\s+to\s+"), "spouse", name),
     rule("family", "married", verb("married|got\\s+married\\s+to", "married|got\\s+married\\s+to"), "spouse", name, when="change"),
@@ -126,7 +126,7 @@ FAMILY: tuple[Rule, ...] = (
 )  # fmt: skip
 
 PETS: tuple[Rule, ...] = (
-    rule("pets", " ".join(ANIMALS), verb("have|own|adopted|'ve\\s+got|have\\s+got|got|bought|rescued|(?:'ve|have)\\s+adopted", "has|owns|adopted|got|bought|rescued") + rf"(?P<v>(?:an?|one|two|three|four|five|some|[2-9])\s+(?:[\w-]+\s+){{0,2}}?{either(ANIMALS)})\b(?!\s+(?:named|called|food|toy|person|shelter|sitter|\w+ing)|-|'s)", "has_pet", when="never", confidence=0.8),
+    rule("pets", " ".join(ANIMALS), verb("have|own|adopted|'ve\\s+got|have\\s+got|got|bought|rescued|(?:'ve|have)\\s+adopted", "has|owns|adopted|got|bought|rescued") + rf"(?P<v>(?:an?|one|two|three|four|five|some|[2-9])\s+(?:[\w-]+\s+){{0,2}}?{either(ANIMALS)})\b(?!\s+(?:named|called|food|toy|person|shelter|sitter|walker|groomer|trainer|owner|lover|allergy|bed|park|show|door|collar|leash|hair|problem|\w+ing)|-|'s)", "has_pet", when="never", confidence=0.8),
 )  # fmt: skip
 
 POSSESSIONS: tuple[Rule, ...] = (
@@ -148,7 +148,7 @@ PREFERENCES: tuple[Rule, ...] = (
     rule("preferences", "love crazy", be(r"(?:in\s+love\s+with|crazy\s+about)\s+"), "likes", name, when="never", affirms=True),
     rule("preferences", "prefer prefers", verb("prefer", "prefers") + _LIKED, "prefers", phrase, when="never", follows=r"(?!\s+to\b)"),
     rule("preferences", "vegan vegetarian pescatarian gluten-free keto halal kosher lactose", be(rf"(?:an?\s+)?(?:strict\s+)?(?P<v>{either(DIETS)})(?=\W|$)"), "diet"),
-    rule("preferences", "eat drink eats drinks", rf"(?<![\w'])(?P<i>I|[Ww]e){NOT_I.removesuffix('?')}(?:\s+really)?\s+(?:eat|drink)\s+(?!much\b|enough\b|that\b|it\b|at\b|a\s+lot)", "eats", phrase, confidence=0.85),
+    rule("preferences", "eat drink eats drinks", rf"(?<![\w'])(?P<i>I|[Ww]e){NOT_I.removesuffix('?')}(?:\s+really)?\s+(?:eat|drink)\s+(?!much\b|enough\b|that\b|it\b|at\b|a\s+lot)", "eats", phrase, confidence=0.85, follows=r"(?!\s+(?:on|in|at|before|after|during|until|unless|if|when|every|with|without|that|which)\b)"),
     rule("preferences", "quit stopped gave", verb("quit|stopped|gave\\s+up|(?:'ve|have)\\s+(?:quit|stopped|given\\s+up)", "quit|stopped|gave\\s+up") + r"(?:eating|drinking)\s+", "eats", phrase, when="change", denies=True),
     rule("preferences", "quit stopped gave", verb("quit|stopped|gave\\s+up|(?:'ve|have)\\s+(?:quit|stopped|given\\s+up)", "quit|stopped|gave\\s+up") + r"(?P<v>smoking|drinking|running|gambling|vaping|dancing|swimming|painting|acting|playing\s+\w+)\b(?!\s+(?:the|to|at|for|by|in|out|away|around|it|that|a))", "does", when="change", denies=True, confidence=0.8),
 )  # fmt: skip

@@ -17,7 +17,8 @@ from evicortex.types import Span
 
 CAPITAL = r"[^\W\d_a-zß-öø-ÿ]"
 """An upper-case letter (and letters of scripts without case)."""
-NAME_WORD = rf"(?!I\b){CAPITAL}(?:[\w.&-]|'(?!s\b))*(?<![.-])"
+NAME_WORD = rf"(?<!\w)(?!I\b){CAPITAL}(?:[\w.&-]|'(?!s\b)(?=\w)){{0,40}}(?<![.-])(?!\w)"
+"""A capitalised word. It is bounded, and begins at a word: a run of letters is scanned once."""
 _TITLE = r"(?:(?:Mr|Mrs|Ms|Dr|St)\.?\s)?"
 NAME = (
     rf"{_TITLE}{NAME_WORD}(?:\s(?:(?:of|the|de|da|di|du|van|von|la|le|del|der|and\sthe)\s){{0,2}}"
@@ -50,7 +51,7 @@ _EMPTY = STOP_WORDS | listed(
 def name(plain: str, at: int, end: int) -> Span | None:
     """Return the capitalised name at ``at``; none where a word names nobody or a possessor."""
     found = possessor(plain, at, end)
-    return None if found and plain[found.end : found.end + 2] == "'s" else found
+    return None if found and plain.startswith("'", found.end) else found
 
 
 def possessor(plain: str, at: int, end: int) -> Span | None:
@@ -78,10 +79,14 @@ def possessor(plain: str, at: int, end: int) -> Span | None:
 def employer(plain: str, at: int, end: int) -> Span | None:
     """Return the name of a firm at ``at``, also one that ends like a possessor ("Bloomingdale's")."""
     found = possessor(plain, at, end)
-    if found is None or plain[found.end : found.end + 2] != "'s":
+    if found is None or not plain.startswith("'", found.end):
         return found
-    owns = re.compile(r"'s\s+(?!and\b|but\b|or\b|in\b|as\b|on\b|now\b|for\b|since\b)\w")
-    return None if owns.match(plain, found.end, end) else Span(at, found.end + 2)
+    if _OWNS.match(plain, found.end, end):
+        return None
+    return Span(at, found.end + 2) if plain.startswith("'s", found.end) else found
+
+
+_OWNS = re.compile(r"'s?\s+(?!and\b|but\b|or\b|in\b|as\b|on\b|now\b|for\b|since\b)\w")
 
 
 _INSTITUTIONS = listed(
@@ -95,7 +100,7 @@ def _names_nobody(word: str) -> bool:
 
 
 _VENUE = re.compile(
-    rf"{NAME_WORD}(?:'s)?(?:\s(?:(?:of|the|&|and|in|on|at)\s(?:the\s)?)?(?:{NAME_WORD}(?:'s)?|[0-9]+(?=\s[A-Z])|&))*"
+    rf"{NAME_WORD}(?:'s)?(?:\s(?:(?:of|the|&|and|in|on|at)\s(?:the\s)?)?(?:{NAME_WORD}(?:'s)?|[0-9]+(?=\s[A-Z])|&)){{0,8}}"
 )
 
 
