@@ -82,7 +82,13 @@ STATED = {
     "I no longer live in Rome.": ["not Alice lives_in Rome"],
     "I don’t live in Rome anymore.": ["not Alice lives_in Rome"],
     "I'm moving to Canada.": ["Alice plans_to_live_in Canada"],
+    "Anna doesn't live in Rome anymore.": ["not Anna lives_in Rome"],
     # work and study
+    "My brother isn't a nurse.": ["not Alice's brother works_as nurse"],
+    "Anna isn't vegan.": ["not Anna diet vegan"],
+    "Anna doesn't really like jazz.": ["not Anna likes jazz"],
+    "We aren't married.": ["not Alice marital_status married"],
+    "Anna no longer works at Google.": ["not Anna works_at Google"],
     "I work at Google.": ["Alice works_at Google"],
     "I work as a software engineer.": ["Alice works_as software engineer"],
     "I'm a nurse.": ["Alice works_as nurse"],
@@ -498,6 +504,10 @@ def test_an_ending_ends_what_was_said_before():
         "not Alice dating Bob",
     ]
     assert "not Alice works_at Acme" in claims("I quit my job.", previous=previous)
+    assert claims("I don't work there any more.", previous=previous) == ["not Alice works_at Acme"]
+    lived = [("Alice", "I live in Lisbon."), ("Bo", "Nice!")]
+    assert claims("I no longer live there.", previous=lived) == ["not Alice lives_in Lisbon"]
+    assert codes("I no longer live there.") == ["unresolved_reference"]
     assert codes("We broke up.") == ["unresolved_reference"]
 
 

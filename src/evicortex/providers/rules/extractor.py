@@ -309,10 +309,12 @@ def _plain_findings(
 
 
 def _tokens(turn: Turn, sentence: Sentence) -> frozenset[str]:
-    """Return the lower-case words of a sentence, and what "Ann's" and "I-I'm" are made of."""
+    """Return the lower-case words of a sentence, and what "Ann's", "isn't", "I-I'm" are made of."""
     found = _TOKENS.findall(turn.plain[sentence.start : sentence.end].lower())
     parts = [part for word in found if "-" in word for part in word.split("-")]
-    return frozenset((*found, *parts, *(word[:-2] for word in found if word.endswith("'s"))))
+    owners = [word[:-2] for word in found if word.endswith("'s")]
+    denied = [word[:-3] for word in found if word.endswith("n't")]
+    return frozenset((*found, *parts, *owners, *denied))
 
 
 def _statements(turn: Turn, sentence: Sentence, rules: Iterable[Rule]) -> Iterator[Finding]:
@@ -323,7 +325,7 @@ def _statements(turn: Turn, sentence: Sentence, rules: Iterable[Rule]) -> Iterat
             if span is None or subject is None:
                 continue
             groups = match.groupdict()
-            negated = bool(groups.get("neg") or groups.get("neg3"))
+            negated = any(groups.get(each) for each in ("neg", "neg3", "neg4"))
             if negated and each.affirms:
                 continue
             denied = negated != each.denies

@@ -46,6 +46,12 @@ _WE_BROKE_UP = re.compile(
 _LEFT_JOB = re.compile(
     r"(?<![\w'])(?P<v>I(?:'ve)?\s+(?:just\s+|recently\s+|finally\s+|have\s+)?(?:quit|left|lost)\s+my\s+job)\b(?!\s+(?:at|with)\s+[A-Z])"
 )
+_NOT_THERE = (
+    r"(?<![\w'])(?P<v>(?:[Ii]|[Ww]e)\s+(?:no\s+longer\s+{verb}\s+(?:there|here)"
+    r"|(?:don't|do\s+not)\s+{verb}\s+(?:there|here)\s+any\s?more))\b"
+)
+_LIVE_THERE = re.compile(_NOT_THERE.format(verb="live"))
+_WORK_THERE = re.compile(_NOT_THERE.format(verb="work"))
 _DAY_PREDICATES = frozenset(("scheduled_for", "birthday"))
 _NAME_PREDICATES = frozenset(
     "lives_in works_at studies_at hometown name spouse dating engaged_to born_in".split()
@@ -179,10 +185,12 @@ def _ends(plain: str, at: int, end: int) -> bool:
 
 
 def endings(turn: Turn, sentence: Sentence, earlier: Earlier) -> Iterator[Finding | Diagnostic]:
-    """Yield what "we broke up" and "I quit my job" end, by what was said before."""
+    """Yield what "we broke up", "I quit my job", "I no longer live there" end of what was said."""
     for pattern, ended, kept in (
         (_WE_BROKE_UP, ("dating", "spouse", "engaged_to"), "relationship_status"),
         (_LEFT_JOB, ("works_at",), None),
+        (_WORK_THERE, ("works_at",), None),
+        (_LIVE_THERE, ("lives_in",), None),
     ):
         match = pattern.search(turn.plain, sentence.start, sentence.end)
         if match is None:

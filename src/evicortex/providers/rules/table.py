@@ -31,7 +31,8 @@ OTHER = (
     rf"(?P<kin>{_KINDS})(?:\s+(?P<kn>{NAME}))?|(?<![\w'])(?P<n>{NAME}))"
 )
 NOT_I = r"(?P<neg>\s+(?:do\s+not|don't|no\s+longer|never|did\s+not|didn't|can't|cannot|haven't|have\s+not|have\s+never))?"
-NOT_OTHER = r"(?P<neg3>\s+(?:does\s+not|doesn't|no\s+longer|never|didn't|did\s+not|hasn't))?"
+NOT_OTHER = r"(?P<neg3>\s+(?:no\s+longer|never))?"
+DOES_NOT = r"(?P<neg4>\s+(?:does\s+not|doesn't))"
 BE_NOT = r"(?P<neg>\s+(?:not|no\s+longer|never))?"
 
 
@@ -39,13 +40,17 @@ def verb(first: str, third: str) -> str:
     """Return a pattern for "I {first}" or "NAME {third}", with adverbs and negation between."""
     return (
         rf"(?:{FIRST}{ADVERB}{{0,2}}{NOT_I}{ADVERB}{{0,2}}(?:\s+|(?='))(?:{first})"
-        rf"|{OTHER}{ADVERB}{{0,2}}{NOT_OTHER}{ADVERB}{{0,2}}\s+(?:{third}))\s+"
+        rf"|{OTHER}{ADVERB}{{0,2}}(?:{NOT_OTHER}{ADVERB}{{0,2}}\s+(?:{third})"
+        rf"|{DOES_NOT}{ADVERB}{{0,2}}\s+(?:{first})))\s+"
     )
 
 
 def be(after: str = "") -> str:
     """Return a pattern for "I'm {after}" or "NAME is {after}", with adverbs and "not" between."""
-    return rf"(?:{FIRST}(?:'m|\s+am|'re|\s+are)|{OTHER}\s+is){BE_NOT}{ADVERB}{{0,3}}\s+{after}"
+    return (
+        rf"(?:{FIRST}(?:'m|\s+am|'re|\s+are(?P<neg3>n't)?)|{OTHER}\s+is(?P<neg4>n't)?)"
+        rf"{BE_NOT}{ADVERB}{{0,3}}\s+{after}"
+    )
 
 
 @dataclass(frozen=True, slots=True)
