@@ -69,8 +69,9 @@ _SAID_AFTER = re.compile(
     r"|(?:said|says|claimed|claims)\s+(?!so\b)\w+|according\s+to\s+(?!me\b))",
 )
 _DENIED = re.compile(
-    r"\b(?:den(?:y|ies|ied)|doubt(?:s|ed)?|no\s+way|lie[ds]?|false|untrue|myth|(?:not|n't)\s+(?:(?:really|even)\s+)?"
-    r"(?:true|that|the\s+case|like|saying))\b",
+    r"\b(?:den(?:y|ies|ied)|doubt(?:s|ed)?|no\s+way|lie[ds]?|false|untrue|myth"
+    r"|never\s+(?:said|told|claimed|thought))\b"
+    r"|(?:\bnot|n't)\s+(?:(?:really|even)\s+)?(?:true|that|the\s+case|saying)\b|\bnot\s+like\b",
     re.IGNORECASE,
 )
 _OWN = frozenset(("i", "we", "i've", "i'd", "and", "already", "just", "you"))

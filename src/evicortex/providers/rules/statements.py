@@ -66,7 +66,7 @@ IDENTITY: tuple[Rule, ...] = (
 RESIDENCE: tuple[Rule, ...] = (
     rule("residence", "live lives lived living", verb("live|(?:'ve|have)\\s+lived|(?:'ve|have)\\s+been\\s+living", "lives|has\\s+lived|has\\s+been\\s+living") + r"(?:here\s+|over\s+|right\s+|alone\s+|together\s+|near\s+)?in\s+", "lives_in", place),
     rule("residence", "living based", be(r"(?:living|based)\s+in\s+"), "lives_in", place),
-    rule("residence", "live lived", verb("used\\s+to\\s+live|lived", "used\\s+to\\s+live|lived") + r"in\s+", "lived_in", place, when="event"),
+    rule("residence", "live lived", verb("used\\s+to\\s+live|lived", "used\\s+to\\s+live|lived") + r"in\s+", "lived_in", place, when="event", affirms=True),
     rule("residence", "spent", verb("spent", "spent") + r"(?:\w+\s+){1,2}years?\s+in\s+", "lived_in", place, when="event", confidence=0.8),
     rule("residence", "moved relocated", verb("moved|(?:'ve|have)\\s+moved|relocated", "moved|has\\s+moved|relocated") + rf"(?:back\s+|away\s+|here\s+|out\s+|over\s+|down\s+|up\s+)?(?:from\s+(?:the\s+)?{NAME}\s+)?to\s+", "lives_in", place, when="change"),
     rule("residence", "moved relocated", verb("moved|(?:'ve|have)\\s+moved|relocated", "moved|has\\s+moved|relocated") + r"(?:[\w,' ]{0,40}?\s)?from\s+", "lived_in", place, when="never", confidence=0.85),
@@ -80,7 +80,7 @@ WORK: tuple[Rule, ...] = (
     rule("work", "work works worked working", verb("work|(?:'ve|have)\\s+worked|(?:'ve|have)\\s+been\\s+working", "works|has\\s+worked|has\\s+been\\s+working") + _EMPLOYED, "works_at", employer, confidence=0.85),
     rule("work", "work works working", verb("work|(?:'ve|have)\\s+been\\s+working", "works") + r"(?:at|in)\s+(?:a|an|the)\s+(?P<v>(?:[a-z][\w-]*\s+){0,2}(?:bank|hospital|school|restaurant|museum|university|library|cafe|coffee\s?house|bakery|store|shop|studio|factory|firm|company|clinic|hotel|farm|lab|laboratory|startup|bookstore|theater|theatre|agency|nursing\s+home|daycare|garage|office))\b", "works_at", confidence=0.85),
     rule("work", "working", be("working\\s+" + _EMPLOYED), "works_at", employer, confidence=0.85),
-    rule("work", "used worked", verb("used\\s+to\\s+work|worked", "used\\s+to\\s+work|worked") + _EMPLOYED, "worked_at", employer, when="event", confidence=0.85),
+    rule("work", "used worked", verb("used\\s+to\\s+work|worked", "used\\s+to\\s+work|worked") + _EMPLOYED, "worked_at", employer, when="event", confidence=0.85, affirms=True),
     rule("work", "job position internship", verb("got|landed|started|accepted|took|found|(?:'ve|have)\\s+got", "got|landed|started|accepted|took|found") + _JOB + r"(?:at|with|for)\s+", "works_at", employer, when="change"),
     rule("work", "job position internship", verb("got|landed|started|accepted|took|found|have", "got|landed|started|accepted|took|found|has") + _JOB + r"as\s+", "works_as", bare_occupation, when="change"),
     rule("work", "started start joined", verb("joined|started\\s+working\\s+(?:at|for)|started\\s+(?:at|with)", "joined|started\\s+working\\s+(?:at|for)"), "works_at", employer, when="change", confidence=0.75),
