@@ -237,7 +237,7 @@ REFUSED = {
 def test_what_is_not_the_speakers_statement_is_refused_with_its_place(text, code):
     result = extract(text)
     assert result.abstained
-    (told,) = [each for each in result.diagnostics if each.code == code]
+    told, *_ = [each for each in result.diagnostics if each.code == code]
     start, end = told.details["span"]
     assert 0 <= start < end <= len(text)
 
@@ -354,7 +354,10 @@ def test_a_question_after_a_statement_does_not_question_it():
 
 
 def test_a_title_in_quotes_hides_nothing_around_it():
-    assert claims('I read "I live in Rome" by Bob, and I live in Oslo.') == ["Alice lives_in Oslo"]
+    text = 'I read "I live in Rome" by Bob, and I live in Oslo.'
+    assert claims(text) == ["Alice lives_in Oslo"]
+    (told,) = extract(text).diagnostics
+    assert (told.code, told.details) == ("quoted", {"span": [7, 23]})
 
 
 @pytest.mark.parametrize(

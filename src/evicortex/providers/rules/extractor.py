@@ -167,8 +167,10 @@ class _Reading:
             found = list(self._sentence(sentence, about, question))
             yield from self._judged(sentence, _apart(found))
         self.told += map(resolved, self._used.values())
+        for start, end in quoted_spans(self._turn):
+            self._tell("quoted", "quoted speech is not the speaker's claim", start, end)
         if not self._so_far and not self.told:
-            self._nothing()
+            self.told.append(Diagnostic("no_statement", "no form of statement was recognised"))
 
     def _conversation(self) -> tuple[booking.Asked, booking.Topic]:
         if "requests" not in self._options.topics or not self._speaks:
@@ -274,13 +276,6 @@ class _Reading:
         read_as = self._times.upcoming(day) if ahead else day
         if read_as is not None:
             self._used[day.span] = read_as
-
-    def _nothing(self) -> None:
-        quoted = list(quoted_spans(self._turn))
-        if quoted:
-            self._tell("quoted", "quoted speech is not the speaker's claim", *quoted[0])
-        else:
-            self.told.append(Diagnostic("no_statement", "no form of statement was recognised"))
 
     def _tell(self, code: str, message: str, start: int, end: int) -> None:
         self.told.append(Diagnostic(code, message, {"span": [start, end]}))

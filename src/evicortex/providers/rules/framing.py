@@ -158,7 +158,7 @@ def _sentences(plain: str) -> Iterator[Sentence]:
 
 def quoted_spans(turn: Turn) -> Iterator[tuple[int, int]]:
     """Yield where speech is quoted."""
-    for match in re.finditer(f"{QUOTED}+", turn.plain):
+    for match in re.finditer(f"{QUOTED}+(?:\n+{QUOTED}+)*", turn.plain):
         yield match.span()
 
 
