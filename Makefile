@@ -18,7 +18,7 @@ export OMP_NUM_THREADS ?= 1
 export PYTHONHASHSEED ?= 0
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test test-transformers test-model check lint types imports format coverage bench-smoke bench-encoder bench-recall lock clean
+.PHONY: help setup demo test test-transformers test-model check lint types imports format coverage bench-smoke bench-encoder bench-recall bench-report lock clean
 
 help:  ## List the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 18
@@ -93,6 +93,11 @@ bench-recall: $(STAMP)  ## The recall ladder and its slices on the development s
 	  --implicit "$(DATA)/locomo_plus/implicit_dev201.json" --haystack "$(DATA)/locomo/locomo_dev6.json" \
 	  --needles "$(DATA)/longmemeval/needles_one_record.json" --record "$(DATA)/longmemeval/longmemeval_s_one_record.json" \
 	  --slices --ranker-folds --vectors bench-output/vectors.db --json bench-output/recall.json
+
+bench-report: $(STAMP)  ## The development report from records, runs included (half an hour)
+	$(BIN)/python -m benchmarks report \
+	  $(foreach part,evicortex hybrid baselines ablations,benchmarks/configs/dev_$(part).toml) \
+	  --evidence benchmarks/reports --out benchmarks/reports/dev.html --publish benchmarks/reports
 
 lock: $(STAMP)  ## Renew the lock files from pyproject.toml
 	$(COMPILE) --generate-hashes --extra dev --extra local --extra http --extra bench -o requirements.lock pyproject.toml
