@@ -24,7 +24,7 @@ from benchmarks.config import ConfigError, EncoderConfig, RunConfig
 from benchmarks.datasets.base import DatasetError
 from benchmarks.datasets.longmemeval import OFFICIAL_QUESTIONS, RELEASED_DENOMINATOR
 from benchmarks.metrics.intervals import bootstrap, paired
-from benchmarks.metrics.longmemeval import CUTOFFS
+from benchmarks.metrics.longmemeval import CUTOFFS, LEVELS, MEASURES
 from benchmarks.results import Record, Slice, read_manifest, read_records, select
 from evicortex import EviCortexError
 
@@ -111,8 +111,8 @@ def _system(
     theirs = [
         f"after packing/{level}/{name}@{k}"
         for k in cutoffs
-        for level in ("turn", "session")
-        for name in ("recall_any", "recall_all", "ndcg_any")
+        for level in LEVELS
+        for name in MEASURES
     ]
     mine = [r for r in records if r.system == system]
     return {

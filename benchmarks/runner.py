@@ -93,16 +93,25 @@ def suites_of(config: RunConfig) -> list[Suite]:
 
 
 def digests(suites: Sequence[Suite]) -> dict[str, str]:
-    """Return the data digests of a run by suite."""
-    return {suite.name: suite.stream.digest for suite in suites}
+    """Return the data digests of a run by suite, and of further files by suite and option."""
+    found = {suite.name: suite.stream.digest for suite in suites}
+    for suite in suites:
+        found |= {f"{suite.name}, {key}": each for key, each in suite.stream.others.items()}
+    return found
 
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """One question, and its label in each suite that asks it."""
+    """One question, and its label in each suite that asks it.
+
+    ``namespace`` and ``shown`` are what a system gets: ids of a data set may tell about labels,
+    as LongMemEval's ``_abs`` does, so that it gets places instead.
+    """
 
     conversation: str
+    namespace: str
     query: Query
+    shown: Query
     labels: Mapping[str, Label]
     texts: Mapping[str, str]
 
@@ -152,18 +161,25 @@ def _groups(family: Sequence[Suite]) -> Iterator[Group]:
             for c in found
         }
         questions = []
-        for c in conversations:
+        for place, c in enumerate(conversations):
             texts = {turn.turn_id: turn.text for turn in c.turns}
             questions += [
                 Asked(
                     c.conversation_id,
+                    namespace_of(place),
                     query,
+                    replace(query, query_id=f"question {number}"),
                     {suite: labels[suite, c.conversation_id][query.query_id] for suite in names},
                     texts,
                 )
-                for query in c.queries
+                for number, query in enumerate(c.queries)
             ]
         yield Group(name, names, conversations, questions)
+
+
+def namespace_of(place: int) -> str:
+    """Return the namespace in which a group's conversation at this place is stored."""
+    return f"conversation-{place}"
 
 
 class Runner:
@@ -229,8 +245,8 @@ class Runner:
 
     def _ingest(self, group: Group, system: Participant, name: str) -> list[Ingest]:
         meter = Meter(self._bench)
-        for conversation in group.conversations:
-            system.ingest(conversation.conversation_id, conversation.turns)
+        for place, conversation in enumerate(group.conversations):
+            system.ingest(namespace_of(place), conversation.turns)
         spent = meter.read()
         rows = [
             Ingest(
@@ -268,7 +284,7 @@ class Runner:
         self, system: Participant, asked: Asked, gold: Label, budget: int
     ) -> tuple[Packed, str | None]:
         try:
-            packed = _ask(system, asked.conversation, asked.query, gold, budget)
+            packed = _ask(system, asked.namespace, asked.shown, gold, budget)
             counted = self._bench.counter.count(packed.text)
             if counted != packed.token_count or counted > budget:
                 raise BudgetBrokenError(

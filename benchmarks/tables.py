@@ -23,7 +23,11 @@ CROSSED = (
 """The first two change the retriever, the others the representation."""
 HOW = ("question", "conversation")
 NOT_ASKED = "–"
-RELEASED = ("turn/recall_all", "turn/ndcg_any", "session/recall_all", "session/ndcg_any")
+RELEASED = tuple(
+    f"{level}/{name}"
+    for level in ("turn", "session", "session corpus")
+    for name in ("recall_all", "ndcg_any")
+)
 
 
 @dataclass(frozen=True, slots=True)

@@ -87,7 +87,7 @@ class ReleasedCorpus:
     session_ids: tuple[str, ...]
     """Released session ids at session granularity, in order, one a session."""
     session_keys: tuple[str, ...]
-    """Our session names, in the same order."""
+    """Our session names, in the same order; a turn's id is its session's, ``_`` and a number."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,6 +152,8 @@ class Stream:
     passes: Callable[[], Iterator[Conversation]]
     repairs: tuple[Repair, ...] = ()
     condition: str = "official"
+    others: Mapping[str, str] = field(default_factory=dict)
+    """SHA-256 of each further file that the conversations are made of, by its option."""
 
     def conversations(self) -> Iterator[Conversation]:
         """Begin a new pass over all conversations."""
@@ -169,10 +171,45 @@ def read_bytes(path: Path, source: Source) -> tuple[bytes, str, str]:
     return content, digest, source.known.get(digest, "unofficial")
 
 
+def parse(content: bytes, where: str) -> Any:
+    """Return what a JSON file holds; raises DatasetError, which names the file, when it is none."""
+    try:
+        return json.loads(content)
+    except ValueError as error:
+        raise DatasetError(f"{where}: not JSON: {error}") from error
+
+
+def text_of(record: Mapping[str, Any], key: str) -> str:
+    """Return a text, which may be blank; raises DatasetError for any other value."""
+    value = record[key]
+    if not isinstance(value, str):
+        raise DatasetError(f"{key} must be text, not {value!r}")
+    return value
+
+
+def words_of(record: Mapping[str, Any], key: str) -> str:
+    """Return a text that says something; raises DatasetError for any other value."""
+    value = text_of(record, key)
+    if not value.strip():
+        raise DatasetError(f"{key} is blank")
+    return value
+
+
 def repairs_digest(repairs: Sequence[Repair]) -> str:
     """Return the SHA-256 of a repair log, by which a file's malformed labels are pinned."""
     rows = [[r.conversation_id, r.index, r.raw, list(r.resolved), r.reason] for r in repairs]
     return hashlib.sha256(json.dumps(rows, ensure_ascii=False).encode()).hexdigest()
+
+
+MALFORMED = (DatasetError, KeyError, TypeError, AttributeError)
+"""What a mapper raises on a record that is not of the shape it reads."""
+
+
+def told(error: Exception) -> str:
+    """Say what a mapper found wrong with a record."""
+    if isinstance(error, DatasetError):
+        return str(error)
+    return f"missing {error}" if isinstance(error, KeyError) else f"not as expected: {error}"
 
 
 def map_records(
@@ -184,18 +221,18 @@ def map_records(
     """Map every record of a JSON array; ``mapper`` gets its number, from 0, and the record.
 
     Raises:
-        DatasetError: ``where`` is no array of ``what``, or a record lacks something.
+        DatasetError: ``where`` is no array of ``what``, or a record is not as expected.
     """
-    records = json.loads(content)
-    if not isinstance(records, list):
+    records = parse(content, where)
+    if not isinstance(records, list) or not records:
         raise DatasetError(f"{where}: not a list of {what}")
     conversations: list[Conversation] = []
     repairs: list[Repair] = []
     for number, record in enumerate(records):
         try:
             conversation, mended = mapper(number, record)
-        except (KeyError, TypeError) as error:
-            raise DatasetError(f"{where}, record {number}: missing {error}") from error
+        except MALFORMED as error:
+            raise DatasetError(f"{where}, record {number}: {told(error)}") from error
         conversations.append(conversation)
         repairs += mended
     return tuple(conversations), repairs

@@ -50,7 +50,8 @@ def _locomo(options: Options) -> Iterator[Stream]:
 
 
 def _realtalk(options: Options) -> Iterator[Stream]:
-    yield realtalk.load(_path(options)).stream()
+    accepted = options.get("accept_repairs")
+    yield realtalk.load(_path(options), accept_repairs=accepted).stream()
 
 
 def _implicit(options: Options) -> Iterator[Stream]:
@@ -75,7 +76,9 @@ CATALOG: Mapping[str, Declaration] = {
     "locomo": Declaration(
         locomo.SOURCE, _locomo, options=frozenset({"path", "corrections", "accept_repairs"})
     ),
-    "realtalk": Declaration(realtalk.SOURCE, _realtalk),
+    "realtalk": Declaration(
+        realtalk.SOURCE, _realtalk, options=frozenset({"path", "accept_repairs"})
+    ),
     "locomo-plus": Declaration(
         locomo_plus.SOURCE,
         _implicit,

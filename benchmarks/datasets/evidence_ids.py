@@ -64,10 +64,12 @@ class Pin:
     conversation_id: str | None = None
     index: int | None = None
     resolved: tuple[str, ...] | None = None
+    elsewhere: frozenset[str] = frozenset()
+    """Conversations whose malformed labels are all named, so that an open pin says nothing of them."""
 
     def covers(self, repair: Repair) -> bool:
         """Whether this pin is about that label."""
-        return all(
+        return repair.conversation_id not in self.elsewhere and all(
             mine is None or mine == theirs
             for mine, theirs in (
                 (self.reason, repair.reason),

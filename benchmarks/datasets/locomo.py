@@ -25,6 +25,8 @@ from benchmarks.datasets.base import (
     Turn,
     map_records,
     read_bytes,
+    text_of,
+    words_of,
 )
 from benchmarks.datasets.evidence_ids import Pin, check_pinned, resolve
 
@@ -48,6 +50,7 @@ CATEGORIES = {
 }
 ANSWERABLE = frozenset({"multi-hop", "temporal", "open-domain", "single-hop"})
 
+_READ = frozenset({"conv-26", "conv-30", "conv-41", "conv-43", "conv-47", "conv-49"})
 PINS = (
     Pin("malformed", "D8:6; D9:17", "conv-26", 37, ("D8:6", "D9:17")),
     Pin("malformed", "D:11:26", "conv-43", 18, ("D11:26",)),
@@ -63,10 +66,10 @@ PINS = (
         46,
         ("D21:18", "D21:22", "D11:15", "D11:19"),
     ),
-    Pin("malformed", "D30:05", resolved=("D30:5",)),
-    Pin("unparseable", "D", resolved=()),
-    Pin("no such turn", resolved=()),
-    Pin("duplicate"),
+    Pin("malformed", "D30:05", resolved=("D30:5",), elsewhere=_READ),
+    Pin("unparseable", "D", resolved=(), elsewhere=_READ),
+    Pin("no such turn", resolved=(), elsewhere=_READ),
+    Pin("duplicate", elsewhere=_READ),
 )
 """The nine malformed evidence strings and the one duplicate of the official file.
 
@@ -91,7 +94,8 @@ def session_time(text: str) -> datetime:
 def turn_text(turn: Mapping[str, Any]) -> str:
     """Return the turn's text with its caption, when there is one."""
     caption = turn.get("blip_caption")
-    return f"{turn['text']} [image: {caption}]" if caption else str(turn["text"])
+    text = text_of(turn, "text")
+    return f"{text} [image: {caption}]" if caption else text
 
 
 def _turns(record: Mapping[str, Any]) -> tuple[Turn, ...]:
@@ -105,7 +109,14 @@ def _turns(record: Mapping[str, Any]) -> tuple[Turn, ...]:
     for number in numbers:
         at = session_time(conversation[f"session_{number}_date_time"])
         turns += [
-            Turn(turn["dia_id"], f"session_{number}", turn["speaker"], "user", turn_text(turn), at)
+            Turn(
+                words_of(turn, "dia_id"),
+                f"session_{number}",
+                words_of(turn, "speaker"),
+                "user",
+                turn_text(turn),
+                at,
+            )
             for turn in conversation[f"session_{number}"]
         ]
     ids = [turn.turn_id for turn in turns]
@@ -128,7 +139,7 @@ def _label(sample: str, index: int, entry: Mapping[str, Any], known: Collection[
         None if answer is None else str(answer),
         answerable=category in ANSWERABLE,
     )
-    return Query(query_id, str(entry["question"])), label, repairs
+    return Query(query_id, words_of(entry, "question")), label, repairs
 
 
 def _corrected(
@@ -193,6 +204,8 @@ def load(
         return conversation, mended
 
     conversations, repairs = map_records(content, path.name, "LoCoMo records", mapped)
+    if len({c.conversation_id for c in conversations}) != len(conversations):
+        raise DatasetError(f"{path.name}: a conversation occurs twice")
     exact = label == "official"
     check_pinned(repairs, PINS, where=path.name, exact=exact, accepted=accept_repairs)
     condition = "corrected" if corrections else "official"

@@ -7,7 +7,7 @@ cue is gold.
 
 from __future__ import annotations
 
-import json
+import re
 from collections.abc import Iterator, Mapping
 from datetime import datetime
 from pathlib import Path
@@ -15,6 +15,7 @@ from typing import Any
 
 from benchmarks.datasets import locomo
 from benchmarks.datasets.base import (
+    MALFORMED,
     Conversation,
     DatasetError,
     Label,
@@ -22,7 +23,10 @@ from benchmarks.datasets.base import (
     Source,
     Stream,
     Turn,
+    parse,
     read_bytes,
+    told,
+    words_of,
 )
 
 SOURCE = Source(
@@ -33,6 +37,7 @@ SOURCE = Source(
     known={"2cee902383ea4d4949b101c97cdbc489c7a2a2b4d8f36d8c8b1013ffffb91e35": "implicit-dev201"},
 )
 
+_NUMBER = re.compile(r"\d+")
 RELATIONS = frozenset({"causal", "goal", "state", "value"})
 
 
@@ -53,17 +58,20 @@ def _check(haystack: Conversation, item: Mapping[str, Any]) -> None:
         raise DatasetError(f"item {item['item']}: a speaker is not of {item['sample_id']}")
     if item["relation"] not in RELATIONS:
         raise DatasetError(f"item {item['item']}: unknown relation {item['relation']!r}")
-    if not item["cue"] or not all(str(line["text"]).strip() for line in item["cue"]):
+    if not item["cue"] or not all(words_of(line, "text") for line in item["cue"]):
         raise DatasetError(f"item {item['item']}: an empty cue")
+    words_of(item, "query")
     if _time(item["cue_time"]) > _time(item["query_time"]):
         raise DatasetError(f"item {item['item']}: its cue comes after its query")
 
 
 def _with_cue(haystack: Conversation, item: Mapping[str, Any]) -> Conversation:
     number = item["item"]
+    # Named like any other session: a system that is shown ids must not know the cue by them.
+    session = 1 + max(int(_NUMBER.findall(turn.session)[0]) for turn in haystack.turns)
     at = _time(item["cue_time"])
     cue = [
-        Turn(f"cue-{number}:{place}", f"cue-{number}", line["speaker"], "user", line["text"], at)
+        Turn(f"D{session}:{place}", f"session_{session}", line["speaker"], "user", line["text"], at)
         for place, line in enumerate(item["cue"], 1)
     ]
     before = [t for t in haystack.turns if t.occurred_at is None or t.occurred_at <= at]
@@ -81,10 +89,14 @@ def stream(path: Path, haystack: Path) -> Stream:
         DatasetError: An item is not as expected, or names a conversation ``haystack`` lacks.
     """
     content, digest, label = read_bytes(path, SOURCE)
-    items = json.loads(content)
+    items = parse(content, path.name)
     if not isinstance(items, list) or not items:
         raise DatasetError(f"{path.name}: not a list of LoCoMo-Plus items")
-    conversations = {c.conversation_id: c for c in locomo.load(haystack).conversations}
+    strangers = [number for number, item in enumerate(items) if not isinstance(item, dict)]
+    if strangers:
+        raise DatasetError(f"{path.name}, record {strangers[0]}: not an object")
+    talks = locomo.load(haystack)
+    conversations = {c.conversation_id: c for c in talks.conversations}
     missing = sorted({str(i.get("sample_id")) for i in items} - set(conversations))
     if missing:
         raise DatasetError(f"{haystack.name} lacks the conversations {', '.join(missing)}")
@@ -93,13 +105,14 @@ def stream(path: Path, haystack: Path) -> Stream:
     for number, item in enumerate(items):
         try:
             _check(conversations[item["sample_id"]], item)
-        except (KeyError, TypeError) as error:
-            raise DatasetError(f"{path.name}, record {number}: missing {error}") from error
+        except MALFORMED as error:
+            raise DatasetError(f"{path.name}, record {number}: {told(error)}") from error
     return Stream(
         SOURCE,
         digest,
         label,
         lambda: (_with_cue(conversations[i["sample_id"]], i) for i in items),
+        others={"haystack": talks.digest},
     )
 
 

@@ -8,7 +8,6 @@ date is reliable: ``as_of`` is the end of that day, and ``strict_clock`` asks at
 from __future__ import annotations
 
 import re
-from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
@@ -54,7 +53,7 @@ OFFICIAL_QUESTIONS = 500
 RELEASED_DENOMINATOR = 419
 """500 questions less 30 abstentions less 51 without a user turn as target."""
 
-_TIME = re.compile(r"(\d{4}/\d{2}/\d{2}) \((Mon|Tue|Wed|Thu|Fri|Sat|Sun)\) (\d{2}:\d{2})")
+_TIME = re.compile(r"(\d{4}/\d{2}/\d{2}) \((Mon|Tue|Wed|Thu|Fri|Sat|Sun)\) (\d{2}:\d{2})", re.ASCII)
 _ABSTENTION = "_abs"
 _MARK = "answer"
 
@@ -85,6 +84,8 @@ def end_of_day(at: datetime) -> datetime:
 
 @dataclass(frozen=True, slots=True)
 class _Session:
+    """``key`` is its place: released ids repeat, and tell which sessions hold the answer."""
+
     released_id: str
     key: str
     at: datetime
@@ -109,17 +110,13 @@ def _sessions(record: Mapping[str, Any]) -> list[_Session]:
     contents = _require(record, "haystack_sessions", list)
     if not len(ids) == len(dates) == len(contents):
         raise DatasetError(f"{len(ids)} session ids, {len(dates)} dates, {len(contents)} sessions")
-    repeats: Counter[str] = Counter()
     found: list[_Session] = []
-    for session_id, date, turns in zip(ids, dates, contents, strict=True):
+    for number, (session_id, date, turns) in enumerate(zip(ids, dates, contents, strict=True), 1):
         if not isinstance(session_id, str) or not session_id or not isinstance(turns, list):
             raise DatasetError(f"session {session_id!r} has no id or no turns")
-        repeats[session_id] += 1
-        times = repeats[session_id]
-        key = session_id if times == 1 else f"{session_id}#{times}"
         for turn in turns:
             _check_turn(turn, session_id)
-        found.append(_Session(session_id, key, clock_time(date), tuple(turns)))
+        found.append(_Session(session_id, f"s{number}", clock_time(date), tuple(turns)))
     return found
 
 
@@ -139,6 +136,8 @@ def _check_turn(turn: object, session_id: str) -> None:
 
 def _check_alignment(record: Mapping[str, Any], sessions: list[_Session], abstains: bool) -> None:
     named = _require(record, "answer_session_ids", list)
+    if not all(isinstance(each, str) for each in named):
+        raise DatasetError(f"answer_session_ids must be texts, not {named!r}")
     marked = {session.released_id for session in sessions if session.marked}
     if not named and not abstains:
         raise DatasetError("an answerable question without answer sessions")

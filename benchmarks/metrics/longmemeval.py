@@ -15,6 +15,12 @@ from dataclasses import dataclass
 from benchmarks.datasets.base import ReleasedCorpus
 
 CUTOFFS = (1, 3, 5, 10, 30, 50)
+MEASURES = ("recall_any", "recall_all", "ndcg_any")
+LEVELS = ("turn", "session", "session corpus")
+"""Turns; the same ranking grown to sessions; sessions ranked as the documents of the corpus.
+
+The release prints the first two of a run over turns, and the third of a run over sessions.
+"""
 _MARK = "answer"
 
 
@@ -75,6 +81,13 @@ def places(corpus: ReleasedCorpus, ranked_turns: Sequence[str]) -> list[int]:
     return [known[turn] for turn in ranked_turns if turn in known]
 
 
+def session_places(corpus: ReleasedCorpus, ranked_turns: Sequence[str]) -> list[int]:
+    """Return the places in the corpus of sessions, each where its first turn is ranked."""
+    known = {key: place for place, key in enumerate(corpus.session_keys)}
+    seen = dict.fromkeys(strip_turn(turn) for turn in ranked_turns)
+    return [known[session] for session in seen if session in known]
+
+
 def in_released_denominator(question_id: str, corpus: ReleasedCorpus) -> bool:
     """Whether the release counts this question: no abstention, and a user turn as target."""
     return "_abs" not in question_id and bool(gold_of(corpus.document_ids))
@@ -85,12 +98,16 @@ def columns(
 ) -> dict[str, float]:
     """Return every released column of one question: ``turn/recall_all@5`` and so on."""
     ranking = places(corpus, ranked_turns)
-    gold = gold_of(corpus.document_ids)
+    sessions = session_places(corpus, ranked_turns)
+    documents, gold = corpus.document_ids, gold_of(corpus.document_ids)
+    targets = gold_of(corpus.session_ids)
     values: dict[str, float] = {}
     for k in cutoffs:
-        for level, measure in (("turn", evaluate), ("session", evaluate_as_sessions)):
-            found = measure(ranking, gold, corpus.document_ids, k)
-            values[f"{level}/recall_any@{k}"] = found.recall_any
-            values[f"{level}/recall_all@{k}"] = found.recall_all
-            values[f"{level}/ndcg_any@{k}"] = found.ndcg_any
+        found = (
+            evaluate(ranking, gold, documents, k),
+            evaluate_as_sessions(ranking, gold, documents, k),
+            evaluate(sessions, targets, corpus.session_ids, k),
+        )
+        for level, each in zip(LEVELS, found, strict=True):
+            values |= {f"{level}/{name}@{k}": getattr(each, name) for name in MEASURES}
     return values

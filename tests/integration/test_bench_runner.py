@@ -31,6 +31,7 @@ from benchmarks.systems.controls import NoMemory
 from benchmarks.systems.hybrid import DIAGNOSTIC
 
 ROOT = Path(__file__).parents[2]
+FIXTURE = ROOT / "benchmarks" / "fixtures" / "longmemeval_semantic_smoke.json"
 TABLE = {
     "name": "small",
     "output": "out",
@@ -230,6 +231,28 @@ def test_a_system_never_sees_a_label(tmp_path, monkeypatch):
     assert not any(hasattr(each, "gold") or hasattr(each, "answer") for each in seen)
 
 
+def test_ids_that_tell_about_labels_are_kept_from_systems(tmp_path, monkeypatch):
+    seen = []
+
+    class Spy(NoMemory):
+        name = "spy"
+
+        def ingest(self, namespace, turns):
+            seen.extend([namespace, *(t.turn_id for t in turns), *(t.session for t in turns)])
+
+        def ask(self, namespace, query, budget_tokens):
+            seen.extend([namespace, query.query_id])
+            return super().ask(namespace, query, budget_tokens)
+
+    monkeypatch.setattr(catalog, "SYSTEMS", {**catalog.SYSTEMS, "spy": lambda bench, folder: Spy()})
+    data = [{"kind": "longmemeval", "path": str(FIXTURE)}]
+    config = replace(configuration(tmp_path, datasets=data), systems=("spy",))
+    folder = runner.run(config, say=quiet)
+    assert seen
+    assert not any("answer" in each or "_abs" in each for each in seen)
+    assert any("_abs" in record.query for record in read_records(folder))
+
+
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
@@ -269,6 +292,26 @@ def test_data_sets_are_checked_when_they_are_opened(tmp_path):
     twice = configuration(tmp_path, datasets=[*TABLE["datasets"], *TABLE["datasets"]])
     with pytest.raises(ConfigError, match="one name"):
         runner.run(twice, say=quiet)
+
+
+def test_every_file_of_a_data_set_has_a_digest(tmp_path):
+    turns = [{"dia_id": "D1:1", "speaker": "Ann", "text": "Hello."}]
+    talk = {"session_1": turns, "session_1_date_time": "1:56 pm on 8 May, 2023"}
+    item = {"item": 1, "sample_id": "c", "relation": "goal", "query": "Hm.", "query_speaker": "Ann"}
+    times = {"cue_time": "2023-05-09T00:00:00Z", "query_time": "2023-05-10T00:00:00Z"}
+    items, haystack = tmp_path / "items.json", tmp_path / "haystack.json"
+    items.write_text(json.dumps([item | times | {"cue": turns}]), encoding="utf-8")
+    options = {"kind": "locomo-plus", "path": str(items), "haystack": str(haystack)}
+    found = []
+    for text in ("Hello.", "Goodbye."):
+        turns[0]["text"] = text
+        record = {"sample_id": "c", "conversation": talk, "qa": []}
+        haystack.write_text(json.dumps([record]), encoding="utf-8")
+        config = configuration(tmp_path, datasets=[options])
+        found.append(runner.digests(runner.suites_of(config)))
+    assert set(found[0]) == {"locomo-plus", "locomo-plus, haystack"}
+    assert found[0]["locomo-plus"] == found[1]["locomo-plus"]
+    assert found[0] != found[1]
 
 
 TOML = """

@@ -80,6 +80,15 @@ def test_a_pin_answers_for_one_label_only():
         check_pinned([], [Pin("unparseable", "D")], where="f", exact=True)
 
 
+@pytest.mark.parametrize("evidence", [["D99:9"], ["D1:1", "D1:1"], ["D"]])
+def test_open_pins_say_nothing_of_conversations_that_were_read(tmp_path, evidence):
+    read = record([question(evidence)]) | {"sample_id": "conv-26"}
+    with pytest.raises(DatasetError, match="not in the pinned list"):
+        locomo.load(write(tmp_path, [read]))
+    dataset = locomo.load(write(tmp_path, [record([question(evidence)])]))
+    assert len(dataset.repairs) == 1
+
+
 def test_malformed_evidence_outside_the_pinned_list_is_refused_until_its_log_is_accepted(tmp_path):
     path = write(tmp_path, [record([question(["D1:1/D1:2"])])])
     with pytest.raises(DatasetError, match="not in the pinned list") as caught:
@@ -111,7 +120,11 @@ def test_locomo_keeps_category_5_apart_and_never_reads_query_fields(tmp_path):
         (lambda r: r["qa"].append(question(["D1:1"], 9)), "unknown category"),
         (lambda r: r["conversation"].update(session(4, [("A", "b")], "8 May")), "session time"),
         (lambda r: r["conversation"]["session_1"][1].update(dia_id="D1:1"), "occurs twice"),
-        (lambda r: r.pop("qa"), "missing 'qa'"),
+        (lambda r: r.pop("qa"), "record 0: missing 'qa'"),
+        (lambda r: r.update(conversation=[]), "record 0: not as expected"),
+        (lambda r: r["conversation"]["session_1"][0].update(text=None), "text must be text"),
+        (lambda r: r["conversation"]["session_1"][0].update(speaker=None), "speaker must be text"),
+        (lambda r: r["qa"][0].update(question=" "), "question is blank"),
     ],
 )
 def test_locomo_names_the_record_that_is_not_as_expected(tmp_path, change, message):
@@ -119,6 +132,18 @@ def test_locomo_names_the_record_that_is_not_as_expected(tmp_path, change, messa
     change(broken)
     with pytest.raises(DatasetError, match=message):
         locomo.load(write(tmp_path, [broken]))
+
+
+def test_a_file_that_is_no_list_of_records_is_refused(tmp_path):
+    path = tmp_path / "data.json"
+    for text, message in (("[{", "not JSON"), ("[]", "not a list"), ('{"a": 1}', "not a list")):
+        path.write_text(text, encoding="utf-8")
+        for load in (locomo.load, realtalk.load):
+            with pytest.raises(DatasetError, match=message):
+                load(path)
+    again = record([question(["D1:1"])])
+    with pytest.raises(DatasetError, match="a conversation occurs twice"):
+        locomo.load(write(tmp_path, [again, again]))
 
 
 def test_corrections_are_pinned_and_must_be_for_the_label_at_hand(tmp_path, monkeypatch):
@@ -210,12 +235,25 @@ def test_realtalk_finds_messages_by_id_and_reads_ranges(tmp_path):
     assert conversation.turns[2].occurred_at.second == 3
 
 
-def test_realtalk_refuses_a_known_file_whose_labels_read_differently(tmp_path, monkeypatch):
+def test_realtalk_refuses_a_known_chat_whose_labels_read_differently(tmp_path, monkeypatch):
     path = write(tmp_path, [chat(["D9:9"])])
-    digest = hashlib.sha256(path.read_bytes()).hexdigest()
-    monkeypatch.setitem(realtalk.REPAIRS, digest, "0" * 64)
-    with pytest.raises(DatasetError, match="repair log"):
+    monkeypatch.setitem(realtalk.REPAIRS, "c", repairs_digest(()))
+    with pytest.raises(DatasetError, match="not the known ones") as caught:
         realtalk.load(path)
+    digest = str(caught.value).rsplit(" ", 1)[1]
+    assert len(realtalk.load(path, accept_repairs=digest).repairs) == 1
+    with pytest.raises(DatasetError, match="was accepted"):
+        realtalk.load(path, accept_repairs="0" * 64)
+    with pytest.raises(DatasetError, match="a chat occurs twice"):
+        realtalk.load(write(tmp_path, [chat(["D9:9"]), chat(["D9:9"])]))
+
+
+@needs_data
+def test_a_copy_of_the_chats_with_one_more_broken_label_is_refused(tmp_path):
+    chats = json.loads((DATA / "realtalk" / "realtalk_dev4.json").read_text("utf-8"))
+    chats[0]["qa"][0]["evidence"] = ["D999:9"]
+    with pytest.raises(DatasetError, match="not the known ones"):
+        realtalk.load(write(tmp_path, chats))
 
 
 def item(**fields):
@@ -243,12 +281,12 @@ def test_a_cue_is_a_session_inserted_at_its_time(tmp_path):
     assert [turn.session for turn in conversation.turns] == [
         "session_1",
         "session_1",
-        "cue-5",
+        "session_3",
         "session_2",
         "session_2",
     ]
     (query,) = conversation.queries
-    assert conversation.labels[query.query_id].gold == ("cue-5:1",)
+    assert conversation.labels[query.query_id].gold == ("D3:1",)
     assert query.as_of > conversation.turns[2].occurred_at
 
 
@@ -259,6 +297,8 @@ def test_a_cue_is_a_session_inserted_at_its_time(tmp_path):
         ({"query_speaker": "Zoe"}, "a speaker is not of"),
         ({"relation": "x"}, "unknown relation"),
         ({"cue": []}, "an empty cue"),
+        ({"query": None}, "query must be text"),
+        ({"query": " "}, "query is blank"),
         ({"cue_time": "2023-06-01T00:00:00Z"}, "comes after its query"),
         ({"cue_time": "2023-05-01T00:00:00"}, "without an offset"),
         ({"cue_time": "May"}, "not a time"),

@@ -55,13 +55,13 @@ def test_a_record_maps_whole_with_its_traps():
     assert [t.turn_id for t in found.turns] == [
         "s1_1",
         "s1_2",
-        "answer_a_1_1",
-        "answer_a_1_2",
-        "answer_a_1_3",
+        "s2_1",
+        "s2_2",
+        "s2_3",
     ]
     assert found.turns[1].text == ""
     assert label.answer == "3"
-    assert label.gold == ("answer_a_1_1",)
+    assert label.gold == ("s2_1",)
     assert query.as_of == datetime(2023, 5, 30, 23, 59, 59, 999_999, tzinfo=UTC)
     assert query.as_of >= found.turns[2].occurred_at
     assert label.released.document_ids == ("s1_2", "answer_a_1_1", "noans_a_1_3")
@@ -84,9 +84,9 @@ def test_a_session_id_that_repeats_keeps_its_released_id_and_gets_a_key_of_its_o
         )
     )
     corpus = found.labels["q1"].released
-    assert {t.session for t in found.turns} == {"s1", "s1#2", "answer_a_1"}
+    assert {t.session for t in found.turns} == {"s1", "s2", "s3"}
     assert corpus.document_ids[:2] == ("s1_2", "s1_2")
-    assert corpus.turn_ids[:2] == ("s1_2", "s1#2_2")
+    assert corpus.turn_ids[:2] == ("s1_2", "s2_2")
 
 
 def test_an_answer_session_without_user_evidence_is_no_target():
@@ -99,7 +99,7 @@ def test_an_answer_session_without_user_evidence_is_no_target():
         )
     )
     label = found.labels["q1"]
-    assert label.gold == ("answer_a_1_2",)
+    assert label.gold == ("s1_2",)
     assert label.counted
     assert label.released.session_ids == ("noans_a_1",)
     assert not released.in_released_denominator("q1", label.released)
@@ -120,6 +120,8 @@ def test_an_abstention_is_never_answerable():
         ({"question_date": "2023/05/30 (Wed) 23:17"}, "that day is a Tuesday"),
         ({"question_date": "2023/02/30 (Thu) 23:17"}, "not a LongMemEval time"),
         ({"question_date": None}, "not a LongMemEval time"),
+        ({"question_date": "\u0662023/05/30 (Tue) 23:17"}, "not a LongMemEval time"),
+        ({"answer_session_ids": [["a"]]}, "must be texts"),
         ({"question_type": "other"}, "unknown question type"),
         ({"question": " "}, "a blank question"),
         ({"question": 3}, "must be a str"),
@@ -371,11 +373,26 @@ def test_ranks_one_and_two_weigh_the_same_and_empty_gold_recalls_all():
     assert (nothing.recall_any, nothing.recall_all, nothing.ndcg_any) == (0.0, 1.0, 0.0)
 
 
-def test_columns_rank_user_turns_only():
-    corpus = ReleasedCorpus(("u1", "u2"), ("s_1", "answer_1_1"), ("s", "answer_1"), ("a", "b"))
-    values = released.columns(corpus, ["assistant turn", "u2", "u1"], (1,))
-    assert values["turn/recall_all@1"] == values["session/recall_all@1"] == 1.0
-    assert len(values) == 6
+def test_columns_rank_user_turns_only_and_sessions_by_any_turn():
+    corpus = ReleasedCorpus(
+        ("s1_1", "s2_1", "s2_3"),
+        ("s_1", "answer_1_1", "answer_1_3"),
+        ("s", "answer_1"),
+        ("s1", "s2"),
+    )
+    values = released.columns(corpus, ["s1_2", "s2_1", "s2_3", "s1_1"], (1, 2))
+    assert len(values) == 18
+    assert values["turn/recall_any@1"] == values["session/recall_all@1"] == 1.0
+    assert values["turn/recall_all@1"] == values["session corpus/recall_any@1"] == 0.0
+    assert values["session corpus/recall_all@2"] == values["session corpus/ndcg_any@2"] == 1.0
+    # Grown to three turns, the ideal ranking has the gold session twice, as in the release.
+    assert values["session/ndcg_any@2"] == pytest.approx(1.0)
+
+
+def test_ids_do_not_tell_what_is_labelled():
+    found = longmemeval.map_record(record())
+    told = [each for turn in found.turns for each in (turn.turn_id, turn.session)]
+    assert not any("answer" in each for each in told)
 
 
 @pytest.mark.skipif(not RECORD.is_file(), reason="third-party data is not in this checkout")
