@@ -15,7 +15,12 @@ from benchmarks.results import MANIFEST, RECORDS, Record, RecordFile
 
 ROOT = Path(__file__).parents[2]
 REPORTS = ROOT / "benchmarks" / "reports"
-PAGES = [ROOT / "README.md", ROOT / "CHANGELOG.md", *sorted((ROOT / "docs").rglob("*.md"))]
+PAGES = [
+    ROOT / "README.md",
+    ROOT / "CHANGELOG.md",
+    ROOT / "benchmarks" / "reports" / "README.md",
+    *sorted((ROOT / "docs").rglob("*.md")),
+]
 
 
 def passed(key, wording="Nothing."):
@@ -233,6 +238,16 @@ def test_controls_and_crossed_systems_are_looked_for_by_name(tmp_path):
         "EviCortex replaces RAG in your stack.",
         "It scales to millions of rows.",
         "Agents answer more correctly: it answers correctly.",
+        "Without a GPU, EviCortex outperforms every memory.",
+        "EviCortex beats hybrid RAG, and no model is needed.",
+        "EviCortex is superior to RAG.",
+        "It wins against vector stores.",
+        "EviCortex has higher recall than any RAG pipeline.",
+        "It finds more evidence than chunks.",
+        "It is faster than RAG.",
+        "Twice as accurate as RAG.",
+        "EviCortex makes RAG obsolete.",
+        "Best-in-class recall.",
     ],
 )
 def test_a_claim_without_its_gate_is_found(sentence):
@@ -246,6 +261,7 @@ def test_a_claim_without_its_gate_is_found(sentence):
         "It does not replace RAG.",
         "Nothing here says that it is better than RAG.",
         "A purge removes evidence.",
+        "It is not faster than RAG, and nothing says that it is better than RAG.",
     ],
 )
 def test_a_denial_is_no_claim(sentence):
