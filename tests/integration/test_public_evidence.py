@@ -360,6 +360,27 @@ def test_a_role_cannot_speak_with_a_users_authority_unless_it_is_one(cortex, rol
         assert cortex.stats("ns").evidence == 0
 
 
+@pytest.mark.parametrize("role", ["email", "tool_result", "untrusted", "king"])
+def test_a_role_that_nobody_knows_is_untrusted_and_closes_nothing(cortex, role):
+    def lives(place, **given):
+        return cortex.remember(
+            "ns",
+            f"Alice lives in {place}.",
+            claims=[ClaimDraft("Alice", "lives_in", place)],
+            **given,
+        )
+
+    lives("Oslo", role="user", occurred_at="2026-01-01T00:00:00Z")
+    receipt = lives("Rome", role=role, occurred_at="2026-02-01T00:00:00Z")
+    assert cortex.evidence("ns", receipt.evidence_id).authority == "untrusted"
+    said = {each.code for each in receipt.diagnostics}
+    assert ("role_unknown" in said) is (role != "untrusted")
+    held = cortex.claims("ns", as_of="2026-03-01T00:00:00Z")
+    assert [claim.object for claim in held if str(claim.authority) == "user"] == ["Oslo"]
+    trusted = lives("Bonn", role=role, authority="user")
+    assert "role_unknown" not in {each.code for each in trusted.diagnostics}
+
+
 def test_a_claim_drafted_without_authority_has_its_speakers(cortex):
     for role in ("assistant", "tool", "document", "user", "system"):
         cortex.remember("ns", role, role=role, claims=[ClaimDraft("A", "likes", role)])

@@ -390,6 +390,15 @@ def test_a_query_longer_than_the_encoder_takes_is_embedded_by_windows(
         assert [item.text for item in pack.items] == ["I adopted a cat"]
 
 
+def test_an_emptied_namespace_lacks_no_vectors(tmp_path: Path) -> None:
+    with EviCortex.open(tmp_path / "m.db", embedder=DeterministicEmbedder(8)) as cortex:
+        fill(cortex)
+        cortex.purge("a", everything=True)
+        said = codes(cortex.recall("a", "cat", budget_tokens=500).diagnostics)
+        assert "semantic_not_indexed" not in said
+        assert "empty_pack" in said
+
+
 def test_purge_and_rebuild_and_vectors(tmp_path: Path) -> None:
     embedder = DeterministicEmbedder(8)
     with EviCortex.open(tmp_path / "m.db", embedder=embedder) as cortex:

@@ -44,7 +44,7 @@ def _off(code: str, message: str, **details: object) -> DenseScores:
 
 
 def dense_scores(rooms: Rooms, sight: Sight, text: str) -> DenseScores | None:
-    """Score the allowed rows; ``None`` when no encoder is configured.
+    """Score the allowed rows; ``None`` without an encoder, or without any evidence.
 
     A diagnostic encoder (``profile.semantic`` false) is used like any other, and says so; the
     guard against its collisions is in ``channels``.
@@ -62,6 +62,8 @@ def dense_scores(rooms: Rooms, sight: Sight, text: str) -> DenseScores | None:
             namespace=ns.name,
             foreign=coverage.foreign,
         )
+    if coverage.indexed == 0 and coverage.missing == 0 and coverage.stale == 0:
+        return None
     if coverage.indexed == 0:
         return _off(
             "semantic_not_indexed",

@@ -24,8 +24,9 @@ ROLE_AUTHORITY: Mapping[str, Authority] = {
     "tool": Authority.TOOL,
     "function": Authority.TOOL,
     "document": Authority.DOCUMENT,
+    "untrusted": Authority.UNTRUSTED,
 }
-"""The authority that a role has when the caller names none; other roles speak as users."""
+"""The authority that a role has when the caller names none; any other role is untrusted."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,8 +77,11 @@ def authority_of(draft: EvidenceDraft) -> Authority:
             raise InputError(f"authority is one of {names}, not {draft.authority!r}") from error
     if draft.role is None:
         return Authority.USER
-    known = ROLE_AUTHORITY.get(draft.role)
-    return known or ROLE_AUTHORITY.get(match_key(draft.role), Authority.USER)
+    return _of_role(draft.role) or Authority.UNTRUSTED
+
+
+def _of_role(role: str) -> Authority | None:
+    return ROLE_AUTHORITY.get(role) or ROLE_AUTHORITY.get(match_key(role))
 
 
 def prepare(draft: EvidenceDraft) -> Prepared:
@@ -110,6 +114,8 @@ def prepare(draft: EvidenceDraft) -> Prepared:
     occurred_at = to_utc(draft.occurred_at, "occurred_at")
     authority = authority_of(draft)
     kept, diagnostics = _without_echoes(content, draft.claims) if draft.claims else ((), ())
+    if draft.role is not None and draft.authority is None and _of_role(draft.role) is None:
+        diagnostics = (*diagnostics, _unknown_role(draft.role))
     checked = CheckedDraft(
         content,
         draft.actor,
@@ -122,6 +128,15 @@ def prepare(draft: EvidenceDraft) -> Prepared:
         draft.metadata,
     )
     return Prepared(checked, kept, authority, occurred_at, diagnostics)
+
+
+def _unknown_role(role: str) -> Diagnostic:
+    return Diagnostic(
+        "role_unknown",
+        f"the role {role!r} has no authority of its own, so it speaks as untrusted; "
+        "say authority=... to give it one",
+        {"role": role, "known": tuple(ROLE_AUTHORITY)},
+    )
 
 
 def _check_keys(metadata: Mapping[Any, Any]) -> None:
