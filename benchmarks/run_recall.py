@@ -112,9 +112,12 @@ def _numbers(text: str) -> list[int]:
     return sorted({int(number) for number in text.split(",")})
 
 
+_FILES = ("locomo", "realtalk", "implicit", "haystack", "needles", "record")
+
+
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.run_recall", description=__doc__)
-    for name in ("locomo", "realtalk", "implicit", "haystack", "needles", "record"):
+    for name in _FILES:
         parser.add_argument(f"--{name}", type=Path)
     parser.add_argument(
         "--accept-repairs", help="digest of the log of malformed labels of an unknown LoCoMo file"
@@ -145,6 +148,9 @@ def _checked(arguments: Sequence[str] | None) -> argparse.Namespace:
         parser.error("--slices needs --locomo, the file that they are made from")
     if not (options.locomo or options.realtalk or options.implicit or options.needles):
         parser.error("name at least one data file")
+    for path in (getattr(options, name) for name in _FILES):
+        if path is not None and not path.is_file():
+            parser.error(f"there is no file {path}")
     if options.every < 1 or min(*options.budgets, *options.slice_budgets) < 1:
         parser.error("budgets and --every are counts of at least 1")
     return options

@@ -238,8 +238,8 @@ def test_without_an_encoder_the_lexical_rungs_stand_and_the_others_are_refused(
         ["--slices", "--needles", "x", "--record", "y"],
         ["--implicit", "x"],
         ["--needles", "x"],
-        ["--locomo", "x", "--every", "0"],
-        ["--locomo", "x", "--budgets", "0,5"],
+        ["--locomo", __file__, "--every", "0"],
+        ["--locomo", __file__, "--budgets", "0,5"],
         ["--locomo", "x", "--budgets", "many"],
     ],
 )
@@ -247,6 +247,12 @@ def test_arguments_that_make_no_sense_are_wrong_use(arguments: list[str]) -> Non
     with pytest.raises(SystemExit) as stopped:
         run_recall.main(arguments)
     assert stopped.value.code == 2
+
+
+def test_a_file_that_is_not_there_is_named(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit):
+        run_recall.main(["--locomo", "nowhere.json"])
+    assert "there is no file nowhere.json" in capsys.readouterr().err
 
 
 def conversation(name: str) -> Conversation:

@@ -45,8 +45,8 @@ def corrected(
 ) -> tuple[npt.NDArray[np.float64], Closer | None]:
     """Return the fused ``scores`` of all rows with the ranker's correction of the best ones.
 
-    Nothing is corrected without vectors, or where the gate is shut (an ambient statement).
-    What was looked at is returned too.
+    Nothing is corrected without vectors, or where the gate is shut: few of the words are stored,
+    as with an ambient statement or a paraphrase. What was looked at is returned too.
     """
     gate = said.lexical_factor
     closer = look_closer(rooms, sight, analysis, said, scores) if gate > 0 else None
