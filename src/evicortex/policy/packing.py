@@ -207,7 +207,8 @@ class _Compiler:
         best = Page([], self._counter)
         overfull: Filling | None = None
         filling = self._pass(wanted, limit, cutter)
-        for left in reversed(range(_ROUNDS)):
+        rounds = 1
+        while True:
             page = Page(filling.entries.values(), self._counter)
             fits = page.tokens <= self._budget
             if fits and page.tokens >= best.tokens:
@@ -216,13 +217,14 @@ class _Compiler:
             corrected = self._budget + filling.used - counted
             if not fits:
                 overfull, corrected = filling, min(corrected, limit - 1)
-            if left == 0 or (fits and (corrected <= limit or not filling.refused)):
+            if rounds == _ROUNDS or (fits and (corrected <= limit or not filling.refused)):
                 break
             if fits:
                 filling.raise_limit(corrected)
             else:
                 filling = self._pass(wanted, corrected, cutter)
             limit = corrected
+            rounds += 1
         if overfull is not None and not best.entries:
             best, self._passed = self._shortened(overfull), _Outcome.of(overfull)
         return best
