@@ -121,13 +121,19 @@ def _best_two(
 
 
 def _held(
-    sight: Sight, layout: Layout, term: str, starts: Index, ends: Index
-) -> npt.NDArray[np.bool_]:
-    """Return for each half-open range of places whether a row in it holds the term."""
+    sight: Sight, layout: Layout, term: str, at: Index
+) -> tuple[npt.NDArray[np.bool_], npt.NDArray[np.bool_]]:
+    """Return for each place whether its row holds the term, and whether its window does."""
     places = layout.place[sight.lexical.rows_with(term)]
     places = np.sort(places[places < layout.count])
-    found: npt.NDArray[np.bool_] = np.searchsorted(places, ends) > np.searchsorted(places, starts)
-    return found
+
+    def within(starts: Index, ends: Index) -> npt.NDArray[np.bool_]:
+        found: npt.NDArray[np.bool_] = np.searchsorted(places, ends) > np.searchsorted(
+            places, starts
+        )
+        return found
+
+    return within(at, at + 1), within(layout.window_start[at], layout.window_end[at])
 
 
 def _shared(
@@ -137,12 +143,10 @@ def _shared(
     matched, rarest, around = np.zeros(len(at)), np.zeros(len(at)), np.zeros(len(at))
     rare_first = sorted(weights.items(), key=lambda item: (-item[1], item[0]))
     for term, weight in rare_first[:_MOST_TERMS]:
-        own = _held(sight, layout, term, at, at + 1)
+        own, near = _held(sight, layout, term, at)
         matched += own
         np.maximum(rarest, weight * own, out=rarest)
-        around += weight * _held(
-            sight, layout, term, layout.window_start[at], layout.window_end[at]
-        )
+        around += weight * near
     return {
         "matched": matched,
         "rarest": rarest / idf(layout.count, 0),
@@ -155,7 +159,8 @@ def _named(sight: Sight, layout: Layout, at: Index, analysis: QueryAnalysis) -> 
     wanted = ranking_features.name_terms(analysis.text)[:_MOST_TERMS]
     own, around = np.zeros(len(at)), np.zeros(len(at))
     for term in wanted:
-        own += _held(sight, layout, term, at, at + 1)
-        around += _held(sight, layout, term, layout.window_start[at], layout.window_end[at])
+        held, near = _held(sight, layout, term, at)
+        own += held
+        around += near
     count = max(len(wanted), 1)
     return {"names": own / count, "names_around": around / count}

@@ -36,8 +36,9 @@ class CuttingPolicy:
     the budget if it is ranked first, else ``later_share``, but never less than ``long_turn``.
 
     Measured on development conversations (decision 0014): half of the budget is a little better to
-    begin at than 35 %; two pieces, then one, are as good as a choice by the scores' distribution. A long turn that is capped although it would fit loses
-    facts, so by default the caps are the whole budget: it is cut only when it does not fit.
+    begin at than 35 %; two pieces, then one, are as good as a choice by the scores' distribution. A
+    long turn that is capped although it would fit loses facts, so by default the caps are the
+    whole budget: it is cut only when it does not fit.
     """
 
     whole_share: float = 0.5

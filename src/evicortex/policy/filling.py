@@ -72,7 +72,8 @@ class Costs:
 class Entry:
     """What a pack shows of one evidence; ``candidate`` is the best-ranked one of it that is shown.
 
-    ``rank`` is its place among all candidates offered, 0 for the best. ``part`` is what its line holds after the name, with the longest mark that it may get;
+    ``rank`` is its place among all candidates offered, 0 for the best. ``part`` is what its line
+    holds after the name, with the longest mark that it may get;
     ``times`` are those that what it shows names, if the pack shows times.
     """
 
