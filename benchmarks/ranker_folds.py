@@ -18,18 +18,14 @@ from benchmarks.ranker_fit import Recipe, fit
 from benchmarks.systems.base import Packed
 from benchmarks.systems.dense import SharedEncoder
 from benchmarks.systems.evicortex import EviCortexSystem
-from benchmarks.train_ranker import Case, Source, cases, opened
+from benchmarks.train_ranker import Case, Source, cases, ingest, opened
 from evicortex.policy.ranking import Ranker
 
 
 def training_cases(found: Sequence[Source], encoder: SharedEncoder, folder: Path) -> Sequence[Case]:
     """Return every training question with the features of its candidates; a file goes to folder."""
     path = folder / "folds.db"
-    system = EviCortexSystem(path, embedder=encoder)
-    for source in found:
-        for conversation in source.conversations:
-            system.ingest(conversation.conversation_id, conversation.turns)
-    system.close()
+    ingest(path, found, encoder)
     rooms = opened(path, encoder, ranker=False)
     try:
         return cases(rooms, found)

@@ -86,6 +86,15 @@ def questions(conversation: Conversation) -> Iterator[tuple[Query, Label]]:
             yield query, label
 
 
+def ingest(path: Path, found: Sequence[Source], encoder: SharedEncoder) -> None:
+    """Remember every conversation of the sources in a new ledger at ``path``."""
+    system = EviCortexSystem(path, embedder=encoder)
+    for source in found:
+        for conversation in source.conversations:
+            system.ingest(conversation.conversation_id, conversation.turns)
+    system.close()
+
+
 def opened(path: Path, encoder: SharedEncoder, *, ranker: bool) -> Rooms:
     """Open a ledger with the default options, the ranker on or off."""
     options = RoomOptions()
@@ -231,11 +240,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     found, recipe = sources(options), Recipe()
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "train.db"
-        system = EviCortexSystem(path, embedder=encoder)
-        for source in found:
-            for conversation in source.conversations:
-                system.ingest(conversation.conversation_id, conversation.turns)
-        system.close()
+        ingest(path, found, encoder)
         plain = opened(path, encoder, ranker=False)
         every = cases(plain, found)
         weights = ranking.written(fit([case.example for case in every], recipe))

@@ -10,7 +10,6 @@ from benchmarks import train_ranker
 from benchmarks.datasets.base import Conversation, Label, Query, Turn
 from benchmarks.ranker_fit import Recipe, fit
 from benchmarks.systems.dense import SharedEncoder
-from benchmarks.systems.evicortex import EviCortexSystem
 from evicortex.policy.ranking import read, written
 from evicortex.testing import DeterministicEmbedder
 
@@ -64,11 +63,7 @@ def test_training_marks_gold_measures_what_was_left_out_and_records_it(
 ) -> None:
     encoder = SharedEncoder(Encoder(8))
     path = tmp_path / "train.db"
-    system = EviCortexSystem(path, embedder=encoder)
-    for source in sources:
-        for each in source.conversations:
-            system.ingest(each.conversation_id, each.turns)
-    system.close()
+    train_ranker.ingest(path, sources, encoder)
     plain = train_ranker.opened(path, encoder, ranker=False)
     ranked = train_ranker.opened(path, encoder, ranker=True)
     every = train_ranker.cases(plain, sources)
